@@ -1,0 +1,89 @@
+"""The contract of an agent: `run(request) -> Reply`.
+
+An agent gets a prompt and a folder and gives a text back. It never raises for what the
+other side did: a crash, a refusal, a limit are replies too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from rondel.model.actions import NO_ENV, Access
+from rondel.model.outcomes import NO_USAGE, Ended, Usage
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """The three clocks that end an agent, whatever it says itself."""
+
+    wall_s: float = 1800
+    idle_s: float = 600
+    turns_max: int = 200
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to an agent."""
+
+    prompt: str
+    role: str  # review.reviewer.principal-1
+    session: str  # review:2026-11-15-main
+    action: str  # rounds/round-1/reviews/principal-1.md
+    attempt: int  # from 1
+    cwd: Path  # the workspace
+    spool: Path  # a folder of this attempt's own; output goes there as it comes
+    home: Path  # a folder kept for the whole session: vendors' own session files
+    access: Access = Access.NONE
+    clocks: Clocks = field(default_factory=Clocks)
+    resume: str | None = None  # a vendor session to go on with
+    counted: Mapping[str, object] = field(default_factory=dict)  # that session's last raw usage
+    env: Mapping[str, str] = field(default=NO_ENV)
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A sign of life: what the live view shows."""
+
+    tokens: int = 0
+    text: str = ""  # the last thing it said or did, one line
+    vendor_session: str | None = None  # known as soon as the vendor names it
+    retrying: bool = False  # waiting for the model's server; not progress
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back. `raw_usage` is the vendor's own object, kept so that deltas can be taken."""
+
+    ended: Ended  # DONE, FAILED, TIMED_OUT, PARKED, WAITING, CANCELLED
+    text: str = ""
+    error: str = ""
+    usage: Usage = NO_USAGE
+    raw_usage: Mapping[str, object] = field(default_factory=dict)
+    vendor_session: str | None = None
+    model: str = ""
+    exit_code: int | None = None
+    until: datetime | None = None
+
+
+class Agent(Protocol):
+    """One configured agent."""
+
+    name: str  # as in rondel.toml
+    kind: str
+    model: str
+
+    async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
+        """Ask, and wait for the end. Being cancelled ends every process it started."""
+        ...
+
+    def recover(self, request: Request) -> Reply | None:
+        """The reply of a request that was complete in its spool when its driver died."""
+        ...
+
+    def version(self) -> str | None:
+        """What is installed, or None: for `rondel agents` and `rondel doctor`."""
+        ...

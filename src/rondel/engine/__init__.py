@@ -1,0 +1,1 @@
+"""THE LOOP: joins values, files, hands and workflows; limits, parking, control."""

@@ -1,0 +1,56 @@
+"""Every exception a person can meet, in one tree.
+
+    RondelError                 exit 1: something is wrong, the message says what and what to do
+    ├── UsageError              exit 2: the command line or a setting is not usable
+    │   └── ConfigError         exit 2: a setting, named by file and key
+    ├── NothingToDo             exit 5: there is no work, and that is not a success
+    ├── Held                    exit 1: another driver has the session
+    ├── LostLease               exit 1: this driver was replaced; it must not write any more
+    ├── UnsafePath              exit 1: a name that would leave its folder
+    ├── DamagedFile             exit 1: a document that cannot be read and must not be overwritten
+    └── GitError                exit 1: git refused, with its own words
+
+A rejected draft, a failed agent or a spent limit is an outcome, not an exception.
+"""
+
+
+class RondelError(Exception):
+    """Something is wrong; the message names the thing and says what to do."""
+
+    exit_code = 1
+
+
+class UsageError(RondelError):
+    """The command line cannot be carried out as it stands."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A setting is not usable; the message names the file, the key and what is allowed."""
+
+
+class NothingToDo(RondelError):
+    """There is no work; an empty diff is not a passed review."""
+
+    exit_code = 5
+
+
+class Held(RondelError):
+    """Another driver holds the session."""
+
+
+class LostLease(RondelError):
+    """A newer driver has the session; whatever this one still wanted to write is refused."""
+
+
+class UnsafePath(RondelError):
+    """A name that would leave the folder it belongs to."""
+
+
+class DamagedFile(RondelError):
+    """A document that cannot be read; it is never overwritten to get on."""
+
+
+class GitError(RondelError):
+    """git refused; the message holds git's own words."""

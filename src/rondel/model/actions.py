@@ -1,0 +1,110 @@
+"""Actions: what is due, named by the file it will leave.
+
+`path` is relative to the session folder and is the identity of the action: the same
+path is the same action in every run, on every machine. An action is done when its
+workflow no longer plans it, which is when its files are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+NO_ENV: Mapping[str, str] = MappingProxyType({})
+
+
+class Access(StrEnum):
+    """What an agent or a command finds in its working folder."""
+
+    NONE = "none"  # an empty scratch folder
+    READ = "read"  # a checkout of `base`, shared, thrown away; what is written there goes nowhere
+    WRITE = "write"  # a git worktree of its own, whose changes become one commit
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where an action works. Only WRITE leaves anything behind.
+
+    A WRITE workspace starts at `base` (a commit). What it changed becomes one commit with
+    the trailer `Rondel-Action: <session>/<path>`. With a `target` (a branch name) the
+    commit is put on top of that branch by rebase, `checks` (a shell command) must pass
+    there, and the branch is moved forward; otherwise it is left on a branch of its own and
+    named in the outcome.
+    """
+
+    access: Access = Access.NONE
+    base: str | None = None
+    target: str | None = None
+    checks: str | None = None
+
+
+SCRATCH = Workspace()
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Ask the agent that has `role`. Its prompt comes from `Workflow.prompt` when it starts."""
+
+    path: str
+    role: str
+    inputs: tuple[str, ...] = ()  # files of the session whose change makes the result stale
+    workspace: Workspace = SCRATCH
+    outputs: tuple[str, ...] = ()  # further files the result rewrites (a published copy)
+    prompt_file: str | None = None  # where a person finds the prompt; else under .rondel/manual/
+    reply_file: str | None = None  # where a person leaves the answer; else under .rondel/manual/
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run a command: an argument list, or one string for `bash -c`."""
+
+    path: str
+    command: tuple[str, ...] | str
+    inputs: tuple[str, ...] = ()
+    workspace: Workspace = SCRATCH
+    outputs: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default=NO_ENV)
+    stdin: str = ""
+    timeout_s: float | None = None
+    collect: tuple[str, ...] = ()  # files of the workspace that come back in the outcome
+    attempts_max: int = 1
+    exclusive: str | None = None  # at most one action with this word at a time
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Decide:
+    """A person, or a gate, must answer. The answer is the file `path`, under .rondel/decisions/."""
+
+    path: str
+    question: str
+    options: tuple[str, ...] = ("approve", "reject")
+    inputs: tuple[str, ...] = ()
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Look at the repository: a diff, the standards. Carried out by `Workflow.probe`."""
+
+    path: str
+    name: str
+    args: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Derive:
+    """Nothing to ask: the files follow from the state, and `Workflow.apply` says which."""
+
+    path: str
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    title: str = ""
+
+
+Action = Ask | Run | Decide | Probe | Derive

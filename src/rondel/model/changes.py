@@ -1,0 +1,59 @@
+"""Changes: which files to leave, in order; the last one is the commit.
+
+Paths are relative to the session folder. Every change is idempotent: after a crash
+in the middle all of them are carried out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Document = dict[str, Json]
+
+
+@dataclass(frozen=True)
+class Write:
+    """Leave a whole file."""
+
+    path: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Append:
+    """Add one line to a log. A line that is already the log's last one is not added again."""
+
+    path: str
+    line: str
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Change a JSON document under its lock; fields nobody here knows stay, in their order.
+
+    `change` gets the document as it is at that moment ({} when there is none) and returns
+    the new one. With `log`, the new document is first appended to that file as one line:
+    the log then always holds what the document is about to show.
+    """
+
+    path: str
+    change: Callable[[Document], Document]
+    log: str | None = None
+
+
+@dataclass(frozen=True)
+class Aside:
+    """Move a file out of the way, to `to`. Nothing is deleted to start again."""
+
+    path: str
+    to: str
+
+
+Change = Write | Append | Edit | Aside
+
+
+def text(path: str, content: str) -> Write:
+    """A text file, ending in a newline."""
+    return Write(path, (content if content.endswith("\n") else content + "\n").encode())

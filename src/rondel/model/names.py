@@ -1,0 +1,98 @@
+"""Safe names: whatever becomes a path is made or checked here.
+
+Ids, branch names, cycle types and file names come from people, agents and repositories.
+None of them may leave its folder, hide, or mean something else on another system.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import PurePosixPath
+
+from rondel.errors import UnsafePath
+from rondel.model.digests import digest
+
+NAME_MAX = 100
+BYTES_MAX = 240
+PATH_MAX = 1000
+_RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)")
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]')
+
+
+def slug(title: str, *, length_max: int = 60, fallback: str = "session") -> str:
+    """A lower-case name of letters, digits and hyphens.
+
+    Latin letters lose their accents; other scripts keep their letters, so that a title in
+    any language gives a usable name. A title without a single letter or digit gives
+    `fallback` and a few digits of its digest.
+    """
+    plain = unicodedata.normalize("NFKD", title).casefold()
+    kept = "".join(c for c in plain if not unicodedata.combining(c))
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", kept))
+    name = _cut("-".join(words), length_max)
+    return name or f"{fallback}-{digest(title)[:6]}"
+
+
+def _cut(name: str, length_max: int) -> str:
+    """At most `length_max` characters and three times that in bytes, ending on a whole word if it can."""
+    short = name[:length_max]
+    while len(short.encode()) > min(3 * length_max, BYTES_MAX):
+        short = short[:-1]
+    if len(short) < len(name) and "-" in short[length_max // 2 :]:
+        short = short.rpartition("-")[0]
+    return short.strip("-")
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether `name` is one visible path segment that means the same everywhere."""
+    return (
+        0 < len(name) <= NAME_MAX
+        and len(name.encode("utf-8", "surrogatepass")) <= BYTES_MAX
+        and not _FORBIDDEN.search(name)
+        and not name.startswith(("-", "."))
+        and not name.endswith((".", " "))
+        and not _RESERVED.match(name)
+        and name.isprintable()
+    )
+
+
+def safe_name(name: str, what: str) -> str:
+    """`name` itself; UnsafePath when it cannot be one path segment."""
+    if not is_safe_name(name):
+        raise UnsafePath(f"{what} {name!r} cannot be a file name; use letters, digits, '-', '_' and '.'")
+    return name
+
+
+def folder_name(text: str) -> str:
+    """Any text as one path segment that `is_safe_name`: a branch `fix/a b` becomes `fix-a-b`.
+
+    Different texts may give the same name; where that matters the caller keeps them apart.
+    """
+    name = re.sub(r"[^\w.+=@-]+|\.{2,}", "-", unicodedata.normalize("NFC", text)).strip("-. ")
+    name = "".join(c for c in name if c.isprintable())
+    while len(name.encode()) > BYTES_MAX or len(name) > NAME_MAX:
+        name = name[:-1].rstrip("-. ")
+    if not name or _RESERVED.match(name):
+        return f"x-{digest(text)[:8]}"
+    return name
+
+
+def inside(path: str, what: str = "path") -> str:
+    """A relative path in plain form that stays in its folder; UnsafePath for any other.
+
+    Refuses absolute paths, drive letters, `..`, backslashes, control characters and empty
+    segments. Symbolic links are the business of whoever opens it.
+    """
+    pure = PurePosixPath(path)
+    unsafe = (
+        not path
+        or len(path) > PATH_MAX
+        or path.startswith(("/", "~"))
+        or re.search(r"[\x00-\x1f\x7f\\]", path)
+        or re.match(r"^[A-Za-z]:", path)
+        or any(part in ("", ".", "..") for part in path.rstrip("/").split("/"))
+    )
+    if unsafe:
+        raise UnsafePath(f"{what} {path!r} does not stay in its folder; use a relative path without '..'")
+    return str(pure)

@@ -1,0 +1,76 @@
+"""Outcomes: how an action ended. Values, never exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Ended(StrEnum):
+    """How an action ended. Everything but DONE leaves the decision to the workflow."""
+
+    DONE = "done"
+    REJECTED = "rejected"  # an answer came, and it cannot be used even after one repair
+    FAILED = "failed"  # no usable answer: an error, a crash, a refusal
+    TIMED_OUT = "timed_out"  # one of our clocks ended it
+    PARKED = "parked"  # a usage limit; goes on at `until`; never an attempt
+    WAITING = "waiting"  # a person must do something first
+    CONFLICT = "conflict"  # the edit does not go on top of its target
+    CANCELLED = "cancelled"  # we ended it; never an attempt
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one action cost. `usd` is None where nobody said."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Everything that counts against `tokens_max`."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        usd = None if self.usd is None and other.usd is None else (self.usd or 0) + (other.usd or 0)
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            usd,
+        )
+
+
+NO_USAGE = Usage()
+NO_FILES: Mapping[str, bytes] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an action. `text` is the reply, or a command's standard output."""
+
+    ended: Ended
+    text: str = ""
+    error: str = ""  # one or a few lines for a person, when not DONE
+    data: object = None  # what a probe found, or a decision's mapping
+    usage: Usage = NO_USAGE
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    agent: str = ""
+    model: str = ""
+    until: datetime | None = None  # PARKED: when to try again
+    exit_code: int | None = None  # Run, and command agents
+    commit: str | None = None  # WRITE workspace: the commit that holds the edit
+    changed: tuple[str, ...] = ()  # WRITE workspace: the files the commit touches
+    conflicts: tuple[str, ...] = ()  # CONFLICT: the files that do not merge
+    files: Mapping[str, bytes] = field(default=NO_FILES)  # Run.collect
+
+    @property
+    def ok(self) -> bool:
+        """Whether the action did what it was for."""
+        return self.ended is Ended.DONE

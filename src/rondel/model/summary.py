@@ -1,0 +1,45 @@
+"""What a session looks like from outside: one line of `rondel status`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """The status of a session, the same words for all workflows."""
+
+    ACTIVE = "active"
+    RUNNING = "running"  # a driver holds it; never stored
+    WAITING = "waiting"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something a file shows that should not be. `repair` says what to do about it."""
+
+    rule: str
+    file: str
+    message: str
+    repair: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A session in short. `state` is the workflow's own document and what is derived from it."""
+
+    title: str
+    status: Status
+    phase: str = ""
+    done: int = 0
+    total: int = 0
+    waiting_for: str | None = None
+    updated_at: datetime | None = None
+    problems: tuple[Problem, ...] = ()
+    next: str = ""  # the command a person would type now
+    state: dict[str, object] = field(default_factory=dict)

@@ -1,0 +1,121 @@
+"""The contract of a workflow: pure functions over a folder, and nothing else.
+
+    read(files)                    what the files show; total: bad data becomes a Problem
+    plan(state)                    everything that is due now; independent actions come together
+    prompt(state, ask)             what to ask, made only when the action starts
+    apply(state, action, outcome)  which files to leave, in order; the last one is the commit
+
+The engine does the rest: it reads again after each single completion, so `plan` never
+needs to know what is under way, and an action that is due twice is done once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from rondel.model.actions import Action, Ask, Probe
+from rondel.model.changes import Change
+from rondel.model.outcomes import Outcome
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Summary
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class SessionRef:
+    """A session: its id and its folder, relative to the repository.
+
+    `beside` names files next to the folder that belong to it too; a path `../<name>` is
+    good for exactly these.
+    """
+
+    workflow: str
+    id: str
+    folder: str
+    beside: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """How a person names it: `review:2026-11-15-main`."""
+        return f"{self.workflow}:{self.id}"
+
+
+class Look(Protocol):
+    """What a probe may do: look at the repository. Runs in a thread; may wait."""
+
+    root: str  # the repository's folder, absolute
+    at: datetime  # now, with the offset that stamps use
+
+    def git(self, *args: str, check: bool = True) -> str:
+        """The standard output of a git command in the repository, bounded in time."""
+        ...
+
+    def file(self, path: str, size_max: int = 1_000_000) -> bytes | None:
+        """A regular file of the working tree that does not lead out of it."""
+        ...
+
+    def run(self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60) -> tuple[int, str, str]:
+        """A program's status, standard output and standard error, in the repository."""
+        ...
+
+
+class Workflow(ABC, Generic[S]):
+    """One workflow. Instances have no state of their own."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
+        """The sessions in a repository, from names alone where that is enough."""
+
+    @abstractmethod
+    def read(self, files: Snapshot, ref: SessionRef) -> S:
+        """What the files show. Total."""
+
+    @abstractmethod
+    def plan(self, state: S) -> Iterable[Action]:
+        """Everything that is due now, most urgent first. Taken lazily: only as far as limits allow."""
+
+    @abstractmethod
+    def apply(self, state: S, action: Action, outcome: Outcome) -> Sequence[Change]:
+        """The files to leave. For an outcome that is not DONE: what records it, or nothing.
+
+        Nothing means that the workflow cannot go on without this action: it stays due, and
+        the run ends with its error.
+        """
+
+    @abstractmethod
+    def summary(self, state: S) -> Summary:
+        """The session in short. Cheap: it is asked for thousands of sessions."""
+
+    def prompt(self, state: S, ask: Ask) -> str:
+        """What to ask. A workflow that asks nobody has none."""
+        raise NotImplementedError(ask.path)
+
+    def check(self, state: S, ask: Ask, text: str) -> str | None:
+        """What is wrong with an answer, in words the agent can act on; None when it will do.
+
+        A wrong answer is sent back once with these words; a second wrong one is REJECTED.
+        """
+        return None
+
+    def begin(self, state: S, action: Action, at: datetime) -> Sequence[Change]:
+        """The files that say an action has started, where the workflow's documents show that."""
+        return ()
+
+    def probe(self, probe: Probe, look: Look) -> object:
+        """What a probe found: the `data` of its outcome. Raises RondelError when it cannot look."""
+        raise NotImplementedError(probe.name)
+
+    def frozen(self, state: S) -> Iterable[str]:
+        """Folders whose files never change again: a finished round. Refresh leaves them alone."""
+        return ()
+
+    def settings(self) -> Mapping[str, object]:
+        """The workflow's own table of `rondel.toml`: each key with its default, which gives the type."""
+        return {}

@@ -1,0 +1,1 @@
+"""FILES: atomic writes, documents, journal, lease. Nothing else lasts."""

@@ -1,0 +1,1 @@
+"""THE FIVE: each a layout, read, plan, apply and its prompts."""
