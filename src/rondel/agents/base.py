@@ -42,6 +42,8 @@ class Request:
     resume: str | None = None  # a vendor session to go on with
     counted: Mapping[str, object] = field(default_factory=dict)  # that session's last raw usage
     env: Mapping[str, str] = field(default=NO_ENV)
+    prompt_file: Path | None = None  # where a person finds the prompt
+    reply_file: Path | None = None  # where a person leaves the answer
 
 
 @dataclass(frozen=True)

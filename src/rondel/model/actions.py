@@ -31,13 +31,15 @@ class Workspace:
     the trailer `Rondel-Action: <session>/<path>`. With a `target` (a branch name) the
     commit is put on top of that branch by rebase, `checks` (a shell command) must pass
     there, and the branch is moved forward; otherwise it is left on a branch of its own and
-    named in the outcome.
+    named in the outcome. Actions with the same `name` share one worktree, one after the
+    other: what a command changed there is part of the ask's commit.
     """
 
     access: Access = Access.NONE
     base: str | None = None
     target: str | None = None
     checks: str | None = None
+    name: str | None = None
 
 
 SCRATCH = Workspace()

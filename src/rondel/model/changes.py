@@ -15,10 +15,16 @@ Document = dict[str, Json]
 
 @dataclass(frozen=True)
 class Write:
-    """Leave a whole file."""
+    """Leave a whole file.
+
+    A file that a person changed while the action ran is theirs and stays; ours is put
+    aside. With `view` it is the other way round: the file only shows what other files
+    hold, so theirs is put aside and the view is right again.
+    """
 
     path: str
     data: bytes
+    view: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,6 @@ class Aside:
 Change = Write | Append | Edit | Aside
 
 
-def text(path: str, content: str) -> Write:
+def text(path: str, content: str, *, view: bool = False) -> Write:
     """A text file, ending in a newline."""
-    return Write(path, (content if content.endswith("\n") else content + "\n").encode())
+    return Write(path, (content if content.endswith("\n") else content + "\n").encode(), view)
