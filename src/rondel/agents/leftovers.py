@@ -1,0 +1,91 @@
+"""Leftovers: what a dead driver's child may have left running, found and ended.
+
+A reaper ends its child when its driver dies, so usually there is only to wait for it. Where
+the reaper itself was killed, its descendants are known by the mark in their environment,
+a random word per child: a stranger never has it, whatever its process number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rondel.agents import reaper
+
+_STEP_S = 0.02
+
+
+def end_leftovers(folder: Path, wait_s: float = 10) -> int:
+    """After this returns, no child whose spool is `folder`, or lies below it, runs any more.
+
+    Waits up to `wait_s` for their reapers, then kills. Returns how many processes had to be
+    waited for or killed. A spool whose `exit.json` is there is settled and costs one look.
+    """
+    marks = [mark for spool in _spools(folder) if (mark := _mark(spool)) is not None]
+    deadline = time.monotonic() + wait_s
+    waited = sum(_wait(pid, start, deadline) for pid, start, _ in marks)
+    return waited + _kill_marked({token for _, _, token in marks})
+
+
+def _spools(folder: Path) -> Iterator[Path]:
+    """The spools with a reaper and without an end."""
+    for here, below, names in os.walk(folder):
+        if "reaper.json" in names:
+            below.clear()
+            if "exit.json" not in names:
+                yield Path(here)
+
+
+def _mark(spool: Path) -> tuple[int, str, str] | None:
+    """Who the reaper was: number, start and token; None when that was before this boot."""
+    try:
+        known = json.loads((spool / "reaper.json").read_bytes())
+        if known["boot"] != reaper.boot():
+            return None
+        return int(known["pid"]), str(known["start"]), str(known["token"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _wait(pid: int, start: str, deadline: float) -> bool:
+    """Wait until this process is gone, and kill it at the deadline; whether it was there at all."""
+    if not start or reaper.start_time(pid) != start:
+        return False
+    while reaper.start_time(pid) == start:
+        if time.monotonic() >= deadline:
+            reaper.send(pid, start, signal.SIGKILL)
+        time.sleep(_STEP_S)
+    return True
+
+
+def _kill_marked(tokens: set[str], wait_s: float = 10) -> int:
+    """Kill whatever carries one of the tokens, until there is nothing."""
+    killed: set[tuple[int, str]] = set()
+    deadline = time.monotonic() + wait_s
+    while tokens and (found := marked(tokens)) and time.monotonic() < deadline:
+        for pid, start in found:
+            reaper.send(pid, start, signal.SIGKILL)
+        killed.update(found)
+        time.sleep(_STEP_S)
+    return len(killed)
+
+
+def marked(tokens: set[str]) -> list[tuple[int, str]]:
+    """The living processes that carry one of the tokens, with their start times. Linux only."""
+    if not reaper.LINUX:
+        return []
+    wanted = {f"{reaper.MARK}={token}".encode() for token in tokens}
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (start := reaper.start_time(int(entry.name))):
+            try:
+                environ = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if not wanted.isdisjoint(environ.split(b"\0")):
+                found.append((int(entry.name), start))
+    return found

@@ -1,0 +1,354 @@
+"""The process runner: one child at a time under its reaper, on clocks that we own.
+
+The child's output goes to its spool (`in`, `out`, `err`, then `exit.json`), so that what was
+complete when a driver died is found again. The driver follows it line by line, decides when
+the child has had its time, and never returns before every descendant is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from rondel.agents import reaper
+from rondel.agents.environment import clean_env as clean_env
+from rondel.agents.leftovers import end_leftovers as end_leftovers
+from rondel.errors import RondelError
+
+LINE_MAX = 10_000_000
+READ_MAX = 1 << 20  # read at a time, so that one loud child does not hold up the others
+RESULT_GRACE_S = 2.0
+HARD_S = 15.0  # beyond the grace: then the reaper itself is stuck
+
+
+class Reason(StrEnum):
+    """Why a child is no more."""
+
+    EXITED = "exited"  # by itself, or because it would not leave after its result
+    WALL = "wall"
+    IDLE = "idle"
+    OUTPUT = "output"  # it printed more than it may, or the disk is full
+    TURNS = "turns"
+    CANCELLED = "cancelled"
+    LOST = "lost"  # its driver died
+
+
+class Verdict(StrEnum):
+    """What a line of output means for the clocks. Any other line (None) is progress."""
+
+    RESULT = "result"  # the answer is there; a child that stays is ended after a grace
+    RETRYING = "retrying"  # a sign of life, not progress
+    TURNS = "turns"  # it has had its turns
+
+
+@dataclass(frozen=True)
+class Child:
+    """A program to run. `env` is its whole environment."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    spool: Path
+    wall_s: float
+    idle_s: float
+    stdin: bytes = b""
+    output_max: int = 50_000_000
+    grace_s: float = 5.0  # from SIGTERM to SIGKILL
+    err_counts: bool = True  # whether standard error is progress
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a child ended. One that stayed after its result counts as exited with 0: `lingered`."""
+
+    code: int | None
+    signal: int | None
+    reason: Reason
+    seconds: float = 0.0
+    lingered: bool = False
+    error: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself, with a status of 0. An exit status is not yet a success."""
+        return self.reason is Reason.EXITED and self.code == 0
+
+
+OnLine = Callable[[bytes], Verdict | None]
+
+
+async def run(
+    child: Child, *, on_line: OnLine | None = None, on_err: Callable[[bytes], object] | None = None
+) -> Exit:
+    """Run a child to its end. When this returns or raises, no descendant of it is left.
+
+    `on_line` gets each complete line of standard output, without its end, `on_err` of
+    standard error. Being cancelled ends the child first.
+    """
+    await asyncio.to_thread(_prepare, child)
+    watch = _Watch(child, _start(child), on_line, on_err)
+    try:
+        await watch.to_the_end()
+    finally:
+        watch.close()
+        ended = finished(child.spool)
+        if ended is None:
+            end_leftovers(child.spool, 0)
+    return ended or Exit(None, None, watch.reason or Reason.LOST, error="its reaper was killed")
+
+
+def finished(spool: Path) -> Exit | None:
+    """How the child of this spool ended; None when it has not, or nobody saw it end."""
+    try:
+        known = json.loads((spool / "exit.json").read_bytes())
+        error, seconds = str(known["error"]), float(known["seconds"])
+        if known["reason"] == Verdict.RESULT:
+            return Exit(0, None, Reason.EXITED, seconds, lingered=True, error=error)
+        return Exit(known["code"], known["signal"], Reason(known["reason"]), seconds, error=error)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def output(spool: Path, name: str = "out", bytes_max: int = 50_000_000) -> str:
+    """What the child printed, as text; what is not UTF-8 is replaced."""
+    try:
+        with (spool / name).open("rb") as f:
+            return f.read(bytes_max).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def tail(spool: Path, name: str = "err", bytes_max: int = 2_000) -> str:
+    """The end of what the child printed, from the beginning of a line where it is cut."""
+    try:
+        with (spool / name).open("rb") as f:
+            size = f.seek(0, os.SEEK_END)
+            f.seek(max(0, size - bytes_max))
+            data = f.read(bytes_max)
+    except OSError:
+        return ""
+    text = data.decode(errors="replace").strip()
+    return text if size <= bytes_max else text.partition("\n")[2] or text
+
+
+def _prepare(child: Child) -> None:
+    """A spool with this child's input and nobody's output."""
+    try:
+        child.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
+        end_leftovers(child.spool)
+        for name in ("exit.json", "reaper.json"):
+            (child.spool / name).unlink(missing_ok=True)
+        for name, data in (("in", child.stdin), ("out", b""), ("err", b"")):
+            (child.spool / name).write_bytes(data)
+    except OSError as e:
+        raise RondelError(f"cannot write to the spool {child.spool}: {e.strerror or e}") from e
+
+
+def _start(child: Child) -> subprocess.Popen[bytes]:
+    """The reaper, told what to start."""
+    token = uuid.uuid4().hex
+    setup = {
+        "argv": child.argv,
+        "env": {**child.env, reaper.MARK: token},
+        "cwd": str(child.cwd.absolute()),
+        "output_max": child.output_max,
+        "grace_s": child.grace_s,
+        "token": token,
+    }
+    ours = {n: os.environ[n] for n in ("PATH", "LD_LIBRARY_PATH") if n in os.environ}
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(Path(reaper.__file__)), str(child.spool.absolute())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={**ours, reaper.MARK: token},
+        start_new_session=True,
+        bufsize=0,
+    )
+    _tell(process, json.dumps(setup).encode())
+    return process
+
+
+def _tell(process: subprocess.Popen[bytes], word: bytes) -> None:
+    assert process.stdin is not None  # noqa: S101 - for mypy: it is a pipe
+    rest = word + b"\n"
+    with suppress(OSError):  # it is gone, which its closed output says too
+        while rest:
+            rest = rest[process.stdin.write(rest) :]
+
+
+class _Lines:
+    """The complete lines of a growing file, each cut at LINE_MAX."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb", buffering=0)
+        self._rest = bytearray()
+        self.more = False  # there was more than one read takes
+
+    def new(self) -> Iterator[bytes] | None:
+        """The lines that came since the last call; None when not a byte came."""
+        data = self._file.read(READ_MAX)
+        self.more = len(data) == READ_MAX
+        return self._split(data) if data else None
+
+    def _split(self, data: bytes) -> Iterator[bytes]:
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            self._keep(line)
+            yield bytes(self._rest)
+            self._rest.clear()
+        self._keep(rest)
+
+    def _keep(self, data: bytes) -> None:
+        self._rest += data[: LINE_MAX - len(self._rest)]
+
+    def last(self) -> Iterator[bytes]:
+        """The line without an end, when the child is gone."""
+        if self._rest:
+            yield bytes(self._rest)
+            self._rest.clear()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Watch:
+    """The driver's eye on one child."""
+
+    def __init__(
+        self,
+        child: Child,
+        process: subprocess.Popen[bytes],
+        on_line: OnLine | None,
+        on_err: Callable[[bytes], object] | None,
+    ) -> None:
+        self._child = child
+        self._process = process
+        self._on_line = on_line
+        self._on_err = on_err
+        self._loop = asyncio.get_running_loop()
+        self._woken = asyncio.Event()
+        self._over = False
+        self._out = _Lines(child.spool / "out")
+        self._err = _Lines(child.spool / "err")
+        now = self._loop.time()
+        self._wall_at = now + child.wall_s
+        self._idle_at = now + child.idle_s
+        self._result_at = self._hard_at = float("inf")
+        self.reason: Reason | None = None
+        assert process.stdout is not None  # noqa: S101 - for mypy: it is a pipe
+        self._dots = process.stdout.fileno()
+        os.set_blocking(self._dots, False)
+        self._loop.add_reader(self._dots, self._dot)
+
+    def _dot(self) -> None:
+        """The spool grew, or the reaper is gone."""
+        try:
+            self._over = not os.read(self._dots, 1 << 16)
+        except BlockingIOError:
+            return
+        if self._over:
+            self._loop.remove_reader(self._dots)
+        self._woken.set()
+
+    async def to_the_end(self) -> None:
+        """Follow until the reaper is gone; then raise what came in between."""
+        error: BaseException | None = None
+        while True:
+            over = self._over
+            try:
+                self._look()
+                if over and not (self._out.more or self._err.more):
+                    break
+                await self._pause()
+            except asyncio.CancelledError as e:
+                error = e
+                self._end(Reason.CANCELLED)
+            except Exception as e:  # noqa: BLE001 - raised again below, when the child is gone
+                error = error or e
+                self._on_line = self._on_err = None
+                self._end(Reason.CANCELLED)
+        self._process.wait()
+        if error is not None:
+            raise error
+        self._hear(self._out.last())
+        self._hear_err(self._err.last())
+
+    async def _pause(self) -> None:
+        if self._over or self._out.more or self._err.more:
+            await asyncio.sleep(0)
+            return
+        self._woken.clear()
+        at = min(self._wall_at, self._idle_at, self._result_at, self._hard_at)
+        alarm = self._loop.call_at(at, self._woken.set) if at < float("inf") else None
+        try:
+            await self._woken.wait()
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+
+    def _look(self) -> None:
+        """Hear what is new, and see to the clocks."""
+        now = self._loop.time()
+        lines, errors = self._out.new(), self._err.new()
+        progress = lines is not None and self._hear(lines)
+        if errors is not None:
+            self._hear_err(errors)
+            progress = progress or self._child.err_counts
+        if progress and self.reason is None:
+            self._idle_at = now + self._child.idle_s
+            if self._result_at < float("inf"):
+                self._result_at = now + RESULT_GRACE_S
+        if now >= self._hard_at:
+            self._hard_at = float("inf")
+            self._process.send_signal(signal.SIGKILL)
+        elif now >= self._wall_at:
+            self._end(Reason.WALL)
+        elif now >= self._result_at:
+            self._end(Verdict.RESULT)
+        elif now >= self._idle_at:
+            self._end(Reason.IDLE)
+
+    def _hear(self, lines: Iterator[bytes]) -> bool:
+        """Hand on the lines; whether they were progress."""
+        verdicts = [self._on_line(line) if self._on_line else None for line in lines]
+        if Verdict.RESULT in verdicts and self.reason is None:
+            self._result_at = self._loop.time() + RESULT_GRACE_S
+        if Verdict.TURNS in verdicts:
+            self._end(Reason.TURNS)
+        return not verdicts or any(v is not Verdict.RETRYING for v in verdicts)
+
+    def _hear_err(self, lines: Iterator[bytes]) -> None:
+        for line in lines:
+            if self._on_err is not None:
+                self._on_err(line)
+
+    def _end(self, reason: Reason | Verdict) -> None:
+        """Have the reaper end the child; once."""
+        if self.reason is not None:
+            return
+        self.reason = Reason.EXITED if reason is Verdict.RESULT else Reason(reason)
+        self._wall_at = self._idle_at = self._result_at = float("inf")
+        self._hard_at = self._loop.time() + self._child.grace_s + HARD_S
+        _tell(self._process, reason.encode())
+
+    def close(self) -> None:
+        """Let go of the files."""
+        if not self._over:
+            self._loop.remove_reader(self._dots)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._out.close()
+        self._err.close()
