@@ -1,0 +1,45 @@
+"""The roster: from a kind's name to an agent. Built-ins and others come through the same door.
+
+A package adds a kind by an entry point in the group `rondel.agents`: a callable that takes
+AgentSettings and returns an Agent, or raises ConfigError.
+"""
+
+from __future__ import annotations
+
+import shutil
+from importlib.metadata import EntryPoint, entry_points
+
+from rondel.agents.base import Agent
+from rondel.agents.settings import AgentSettings
+from rondel.errors import ConfigError
+
+GROUP = "rondel.agents"
+VENDORS = ("claude", "codex", "gemini", "opencode")  # in the order of preference
+
+
+def kinds() -> list[str]:
+    """Every kind there is."""
+    return sorted(_doors())
+
+
+def build(settings: AgentSettings) -> Agent:
+    """The agent of these settings; ConfigError when its kind or its settings are not usable."""
+    doors = _doors()
+    if settings.kind not in doors:
+        where = f"agents.{settings.name}.kind"
+        raise ConfigError(f"{where}: no agent kind {settings.kind!r}; there are: {', '.join(sorted(doors))}")
+    try:
+        make = doors[settings.kind].load()
+    except (ImportError, AttributeError) as e:
+        raise ConfigError(f"agents.{settings.name}: the kind {settings.kind!r} cannot be loaded: {e}") from e
+    agent: Agent = make(settings)
+    return agent
+
+
+def _doors() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def detect(path: str | None = None) -> list[str]:
+    """The vendors' CLIs that are on the PATH, the preferred one first."""
+    return [name for name in VENDORS if shutil.which(name, path=path)]

@@ -1,0 +1,36 @@
+"""What a person configured for one agent: a table `[agents.NAME]` of `rondel.toml`, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from rondel.agents.base import Clocks
+from rondel.model.actions import NO_ENV
+
+NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """One agent's settings. `options` holds what only its own kind understands."""
+
+    name: str
+    kind: str
+    command: tuple[str, ...] = ()
+    timeout_s: float = Clocks.wall_s
+    idle_s: float = Clocks.idle_s
+    turns_max: int = Clocks.turns_max
+    model: str = ""
+    env: Mapping[str, str] = field(default=NO_ENV)
+    pass_env: tuple[str, ...] = ()
+    script: str | None = None
+    options: Mapping[str, object] = field(default=NO_OPTIONS)
+    root: Path | None = None  # the folder of rondel.toml, where `command` and `script` are looked for
+
+    @property
+    def clocks(self) -> Clocks:
+        """The clocks of every request to this agent."""
+        return Clocks(self.timeout_s, self.idle_s, self.turns_max)
