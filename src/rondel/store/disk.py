@@ -1,0 +1,141 @@
+"""The disk: the few operations that everything lasting goes through, each a named fault point.
+
+Before an operation happens, `point` is called with its name and path. It does nothing; a
+test puts a function there that ends the process at the N-th call. While one is set, bytes
+are written in two halves with a point `<name>:half` between them, so that a test can die
+in the middle of a write too.
+
+`current` is the disk in use. A test may put another one there: one that notes what was made
+durable and can lose the rest, as when the power goes.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rondel.errors import RondelError
+
+
+def _nothing(operation: str, path: str) -> None:
+    """The point of everyday life."""
+
+
+point: Callable[[str, str], None] = _nothing
+
+
+class Disk:
+    """The real disk. Nothing is durable before `sync`, no name before `sync_folder`."""
+
+    def create(self, path: str) -> int:
+        """A new empty file, open for writing; FileExistsError when there is one."""
+        point("create", path)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+
+    def open_log(self, path: str) -> int:
+        """A file open for appending, made when there is none."""
+        point("open", path)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+        return os.open(path, flags, 0o666)
+
+    def write(self, fd: int, path: str, data: bytes) -> None:
+        """All of `data` at the end of an open file."""
+        point("write", path)
+        if point is not _nothing:
+            half = len(data) // 2
+            _write_all(fd, data[:half])
+            point("write:half", path)
+            data = data[half:]
+        _write_all(fd, data)
+
+    def truncate(self, fd: int, path: str, size: int) -> None:
+        """An open file cut to `size`."""
+        point("truncate", path)
+        os.ftruncate(fd, size)
+
+    def sync(self, fd: int, path: str) -> None:
+        """After this the bytes of an open file survive a power loss; its name may not."""
+        point("sync", path)
+        _sync(fd)
+
+    def sync_folder(self, path: str) -> None:
+        """After this the names in a folder survive a power loss."""
+        point("sync-folder", path)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _sync(fd)
+        finally:
+            os.close(fd)
+
+    def rename(self, old: str, new: str) -> None:
+        """`old` becomes `new` in one step, replacing a file that is there."""
+        point("rename", new)
+        os.rename(old, new)
+
+    def link(self, old: str, new: str) -> None:
+        """A second name for a file; FileExistsError when the name is taken."""
+        point("link", new)
+        os.link(old, new, follow_symlinks=False)
+
+    def unlink(self, path: str) -> None:
+        """A name removed."""
+        point("unlink", path)
+        os.unlink(path)
+
+    def mkdir(self, path: str) -> None:
+        """A new folder; FileExistsError when the name is taken."""
+        point("mkdir", path)
+        os.mkdir(path)
+
+
+current = Disk()
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _sync(fd: int) -> None:
+    if sys.platform == "darwin":
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # fsync alone leaves it in the drive's cache there
+    else:
+        os.fsync(fd)
+
+
+_ADVICE = {
+    errno.ENOSPC: "the disk is full; free some space and run it again",
+    errno.EDQUOT: "the disk quota is used up; free some space and run it again",
+    errno.EFBIG: "the file is larger than this disk allows; make it smaller",
+    errno.EROFS: "the disk is read-only; make it writable or work elsewhere",
+    errno.EACCES: "permission denied; change its owner or mode, or run as the user it belongs to",
+    errno.EPERM: "not permitted; change its owner, mode or attributes",
+    errno.ENOTDIR: "a part of the path is a file, not a folder; move that file away",
+    errno.EISDIR: "it is a folder where a file belongs; move the folder away",
+    errno.ENOTEMPTY: "a folder of that name is in the way; move it away",
+    errno.ENAMETOOLONG: "the name is too long for this disk; use a shorter one",
+    errno.ELOOP: "it is a symbolic link, and links are not followed here; put a real file there",
+    errno.ENOENT: "its folder is not there; was it moved or deleted meanwhile?",
+    errno.EMFILE: "too many open files; raise the limit (ulimit -n) and run it again",
+    errno.ENFILE: "the system has too many open files; close some programs and run it again",
+    errno.EIO: "the disk reports an error; check it before going on",
+    errno.ENOLCK: "this disk has no file locks; work on one that does",
+    errno.EOPNOTSUPP: "this disk cannot do that; work on a local one",
+}
+
+
+@contextmanager
+def explained(doing: str, path: str | os.PathLike[str]) -> Iterator[None]:
+    """What the system refuses becomes an error that names the file and says what to do."""
+    try:
+        yield
+    except OSError as error:
+        why = _ADVICE.get(error.errno or 0, error.strerror or str(error))
+        raise RondelError(f"cannot {doing} {os.fspath(path)!r}: {why}") from error
+    except ValueError as error:  # a NUL or a lone surrogate in the name
+        raise RondelError(f"cannot {doing} {os.fspath(path)!r}: not a name for a file ({error})") from error

@@ -1,0 +1,86 @@
+"""Documents: JSON objects that several processes change, and that others than Rondel know too.
+
+Fields nobody here knows stay, in their order. A damaged document is never overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from rondel.errors import DamagedFile
+from rondel.model.changes import Document
+from rondel.store import files
+from rondel.store.locks import locked as locked
+
+
+class Edited(NamedTuple):
+    """A document after an edit, and the bytes its file holds (none: there is no file)."""
+
+    document: Document
+    data: bytes
+
+
+def load(path: Path) -> Document:
+    """The document; {} when there is none; DamagedFile when the file is not a JSON object."""
+    data = files.read(path)
+    return {} if data is None else _parse(path, data)
+
+
+def edit(path: Path, change: Callable[[Document], Document], log: Path | None = None) -> Document:
+    """Change a document under its folder's lock; no other edit gets lost. The new document.
+
+    With `log` the new document is first added to that log, as one line. A document that
+    `change` leaves as it is, is not written.
+    """
+    return edit_bytes(path, change, log).document
+
+
+def edit_bytes(path: Path, change: Callable[[Document], Document], log: Path | None = None) -> Edited:
+    """Like `edit`; also gives what the file holds now."""
+    files.make_folder(path.parent)
+    with locked(path.parent):
+        held = files.read(path)
+        old = {} if held is None else _parse(path, held)
+        before = dump(old)
+        new = change(old)
+        after = dump(new)
+        if after == before:
+            return Edited(new, held or b"")
+        if log is not None:
+            files.make_folder(log.parent)
+            files.append_line(log, dump_line(new), again=False)
+        files.write(path, after)
+        return Edited(new, after)
+
+
+def dump(document: Document) -> bytes:
+    """A document as it stands in its file: indented, readable in any script."""
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def dump_line(value: object) -> str:
+    """A value as one line of a log."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _parse(path: Path, data: bytes) -> Document:
+    try:
+        value = json.loads(data)
+    except RecursionError:
+        raise _damaged(path, "it is nested too deeply") from None
+    except ValueError as error:
+        raise _damaged(path, f"it does not parse: {error}") from error
+    if not isinstance(value, dict):
+        raise _damaged(path, f"it holds a {type(value).__name__}, not an object")
+    return value
+
+
+def _damaged(path: Path, why: str) -> DamagedFile:
+    return DamagedFile(
+        f"{os.fspath(path)!r} is not a JSON document: {why}. "
+        "It is left as it is; mend it, or move it away, and run again"
+    )

@@ -1,0 +1,181 @@
+"""The lease: one driver per session, told from a dead one at once.
+
+The file `lease` of a session's run folder is locked by the driver that has the session;
+the kernel lets go of it when the driver dies. Each driver puts a file of its own there, with
+an epoch one higher than the last. A driver whose file is no longer the one at that path has
+been replaced, and must not write.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rondel.errors import Held, LostLease
+from rondel.model.snapshot import parse_json
+from rondel.model.times import stamp
+from rondel.store import disk, files
+from rondel.store.locks import try_lock, unlock
+
+NAME = "lease"
+_PATIENCE_S = 0.5  # longer than another one needs to take it, or to look whether it is held
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who drives a session."""
+
+    pid: int = 0
+    host: str = ""
+    started_at: str = ""
+    epoch: int = 0
+    command: str = ""
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} since {self.started_at}" + (
+            f" ({self.command})" if self.command else ""
+        )
+
+
+def holder(run_folder: Path | str) -> Holder | None:
+    """Who drives the session; None when no living process does. The lock decides, not the pid."""
+    try:
+        fd = os.open(f"{run_folder}/{NAME}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _parse(os.pread(fd, 65536, 0))
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return None
+
+
+class Lease:
+    """The right to write to a session, until it is released or another one has it."""
+
+    def __init__(self, path: str, fd: int, holder: Holder, session: str) -> None:
+        self._path = path
+        self._fd: int | None = fd
+        found = os.fstat(fd)
+        self._file = (found.st_dev, found.st_ino)
+        self._bytes = _dump(holder)
+        self._session = session
+        self.holder = holder
+
+    @property
+    def epoch(self) -> int:
+        """Grows with each driver of the session."""
+        return self.holder.epoch
+
+    @classmethod
+    def take(cls, run_folder: Path, session: str, *, command: str = "") -> Lease:
+        """The lease of a session; Held, with who has it, when another process drives it."""
+        files.make_folder(run_folder)
+        path = os.path.join(run_folder, NAME)
+        end = time.monotonic() + _PATIENCE_S
+        with disk.explained("take the lease", path):
+            while (old := _lock_old(path)) is None:
+                if time.monotonic() > end:
+                    raise _held(run_folder, session)
+                time.sleep(0.01)
+            try:
+                files.sweep(os.fspath(run_folder))
+                last = _parse(os.pread(old, 65536, 0))
+                mine = Holder(
+                    os.getpid(),
+                    socket.gethostname(),
+                    stamp(datetime.now().astimezone()),
+                    last.epoch + 1,
+                    command,
+                )
+                fd = files.replace(path, _dump(mine))
+            finally:
+                unlock(old)
+        return cls(path, fd, mine, session)
+
+    def check(self) -> None:
+        """LostLease when another driver has the session: called before each write."""
+        if self._fd is None:
+            raise LostLease(f"the lease of {self._session} was given back; take it again to write")
+        try:
+            found = os.stat(self._path, follow_symlinks=False)
+        except OSError:
+            raise self._lost("its lease file is gone") from None
+        if (found.st_dev, found.st_ino) != self._file:
+            raise self._lost(f"it is held by {_parse(files.read(self._path) or b'')}")
+        data = os.pread(self._fd, 65536, 0)
+        if data != self._bytes and _parse(data).epoch != self.epoch:
+            raise self._lost(f"its epoch is {_parse(data).epoch}, ours {self.epoch}")
+
+    def _lost(self, why: str) -> LostLease:
+        return LostLease(
+            f"{self._session} is no longer ours: {why}; nothing more is written. Run it again to go on"
+        )
+
+    def release(self) -> None:
+        """Let the next driver in at once. The file stays, for its epoch."""
+        if self._fd is not None:
+            fd, self._fd = self._fd, None
+            unlock(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def _lock_old(path: str) -> int | None:
+    """The lease file at `path`, locked; None when it is held, or was replaced just now."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not try_lock(fd):
+        os.close(fd)
+        return None
+    try:
+        if os.path.samestat(os.fstat(fd), os.stat(path, follow_symlinks=False)):
+            return fd
+    except FileNotFoundError:
+        pass
+    unlock(fd)
+    return None
+
+
+def _held(run_folder: Path, session: str) -> Held:
+    who = holder(run_folder)
+    return Held(
+        f"{session} is driven by {who or 'another process'}; `rondel watch {session}` follows it, "
+        f"`rondel stop {session}` ends it"
+    )
+
+
+def _dump(holder: Holder) -> bytes:
+    return json.dumps(asdict(holder)).encode() + b"\n"
+
+
+def _parse(data: bytes) -> Holder:
+    """What a lease file says; a file that says nothing usable is the zeroth driver's."""
+    value = parse_json(data)
+    if not isinstance(value, dict):
+        return Holder()
+    pid, epoch = value.get("pid"), value.get("epoch")
+    return Holder(
+        pid if isinstance(pid, int) else 0,
+        str(value.get("host", "")),
+        str(value.get("started_at", "")),
+        epoch if isinstance(epoch, int) else 0,
+        str(value.get("command", "")),
+    )

@@ -1,0 +1,357 @@
+"""The files of a folder, read when asked for and kept until they are forgotten.
+
+What was read once is given again without looking at the disk, so that a workflow that reads
+its session after every action pays only for what changed. `forget` says that one file was
+written here; `refresh` looks for what others changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from pathlib import Path
+
+from rondel.model.snapshot import parse_json
+from rondel.store.files import SIZE_MAX, TEMP
+
+KEEP_MAX = 4 * 1024 * 1024  # larger files are read again each time
+RACY_NS = 100_000_000  # what changed this shortly before it was read may have changed again unseen
+
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+_UNREAD = object()
+
+_Key = tuple[int, int, int, int]
+
+
+class _File:
+    """What is known of one path that was asked for; `mtime` is None where there is no regular file."""
+
+    __slots__ = ("data", "digest", "json", "key", "mtime", "path")
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+        self.key: _Key | None = None
+        self.mtime: float | None = None
+        self.data: bytes | None = None  # None: not read yet, or not kept
+        self.json: object = _UNREAD
+        self.digest: str | None = None
+
+
+class _Folder:
+    """What is known of one folder. `path` is None where there is none that may be looked into."""
+
+    __slots__ = ("files", "folders", "key", "listing", "names", "only", "path")
+
+    def __init__(self, path: str | None, only: frozenset[str] | None = None) -> None:
+        self.path = path
+        self.only = only  # the only names that may be seen
+        self.files: dict[str, _File] = {}
+        self.folders: dict[str, _Folder] = {}
+        self.key: _Key | None = None
+        self.listing: set[str] | None = None  # None: not listed yet
+        self.names: frozenset[str] | None = None  # `listing` as it was given away
+
+
+class DiskSnapshot:
+    """A `Snapshot` of a folder on disk.
+
+    It never leaves the folder, by a name or by a symbolic link, except to `../name` for a
+    name in `beside`.
+    """
+
+    def __init__(self, folder: Path | str, beside: frozenset[str] = frozenset()) -> None:
+        self._root = os.fspath(folder)
+        self._top = _Folder(self._root)
+        if beside:
+            self._top.folders[".."] = _Folder(os.path.dirname(os.path.abspath(folder)), beside)
+
+    def names(self, folder: str = "") -> frozenset[str]:
+        """See `Snapshot`."""
+        here = self._folder(folder.rstrip("/"))
+        if here.names is None:
+            if here.listing is None:
+                self._list(here)
+            here.names = frozenset(here.listing or ())
+        return here.names
+
+    def data(self, path: str) -> bytes | None:
+        """See `Snapshot`. A file of more than 64 MB counts as unreadable."""
+        return self._data(self._file(path))
+
+    def text(self, path: str) -> str | None:
+        """See `Snapshot`."""
+        data = self._data(self._file(path))
+        return None if data is None else data.decode(errors="replace")
+
+    def json(self, path: str) -> object:
+        """See `Snapshot`."""
+        file = self._file(path)
+        if file.json is _UNREAD:
+            file.json = parse_json(self._data(file))
+        return file.json
+
+    def digest(self, path: str) -> str | None:
+        """See `Snapshot`."""
+        file = self._file(path)
+        if file.digest is None:
+            data = self._data(file)
+            file.digest = None if data is None else hashlib.sha256(data).hexdigest()
+        return file.digest
+
+    def mtime(self, path: str) -> float | None:
+        """See `Snapshot`."""
+        file = self._file(path)
+        if file.mtime is None and file.path is not None:
+            self._look(file)
+        if file.mtime is not None:
+            return file.mtime
+        folder = self._folder(path.rstrip("/")).path
+        return _mtime(folder) if folder is not None else None
+
+    def exists(self, path: str) -> bool:
+        """See `Snapshot`."""
+        head, _, name = path.rpartition("/")
+        here = self._folder(head)
+        if here.listing is not None:
+            return name in here.listing
+        file = self._file(path)
+        if file.mtime is None and file.path is not None:
+            self._look(file)
+        return file.mtime is not None
+
+    def forget(self, path: str) -> None:
+        """`path` was written, moved or removed. Costs the same however many files its folder has."""
+        *above, name = path.rstrip("/").split("/")
+        here = self._top
+        for part in above:
+            below = here.folders.get(part)
+            if below is None or below.path is None:
+                name = part  # nothing is known below it; it may be new itself
+                break
+            here = below
+        here.files.pop(name, None)
+        if name != "..":
+            here.folders.pop(name, None)
+        if here.listing is not None:
+            self._list_again(here, name)
+
+    def refresh(self, *folders: str) -> None:
+        """Look for what others changed: everywhere, or below these folders. The rest stays known."""
+        for folder in folders or ("",):
+            here = self._top
+            for part in folder.rstrip("/").split("/") if folder else ():
+                below = here.folders.get(part)
+                if below is not None and self._gone(here, part, below):
+                    below = None
+                if below is None:
+                    break
+                here = below
+            else:
+                self._refresh(here)
+
+    def _refresh(self, here: _Folder) -> None:
+        if here.path is None or _changed(here.path, here.key):
+            here.listing = here.names = None
+        for name, file in tuple(here.files.items()):
+            if file.path is None or _changed(file.path, file.key):
+                del here.files[name]
+        for name, below in tuple(here.folders.items()):
+            if not self._gone(here, name, below):
+                self._refresh(below)
+
+    def _gone(self, here: _Folder, name: str, below: _Folder) -> bool:
+        """Whether a folder is no longer the plain folder it was; then nothing of it is known any more."""
+        if below.only is not None or (below.path is not None and _is_plain_folder(below.path)):
+            return False
+        del here.folders[name]
+        return True
+
+    def _folder(self, folder: str) -> _Folder:
+        here = self._top
+        if folder:
+            for name in folder.split("/"):
+                here = here.folders.get(name) or self._enter(here, name)
+        return here
+
+    def _enter(self, here: _Folder, name: str) -> _Folder:
+        path = None
+        if here.path is not None and here.only is None and name not in ("", ".", ".."):
+            path = self._folder_path(f"{here.path}/{name}")
+        below = here.folders[name] = _Folder(path)
+        return below
+
+    def _folder_path(self, path: str) -> str | None:
+        try:
+            mode = os.lstat(path).st_mode
+        except (OSError, ValueError):
+            return None
+        if stat.S_ISLNK(mode):
+            real = self._through_links(path)
+            return real if real is not None and os.path.isdir(real) else None
+        return path if stat.S_ISDIR(mode) else None
+
+    def _through_links(self, path: str) -> str | None:
+        """Where a symbolic link leads, if that is in the folder."""
+        root, real = os.path.realpath(self._root), os.path.realpath(path)
+        return real if real.startswith(f"{root}/") else None
+
+    def _file(self, path: str) -> _File:
+        head, _, name = path.rpartition("/")
+        here = self._folder(head)
+        file = here.files.get(name)
+        if file is None:
+            file = here.files[name] = _File(_file_path(here, name))
+        return file
+
+    def _look(self, file: _File) -> None:
+        """Whether there is a regular file, without reading it."""
+        seen_ns = time.time_ns()
+        try:
+            found = os.lstat(file.path or "")
+            if stat.S_ISLNK(found.st_mode):
+                self._data(file)
+            elif stat.S_ISREG(found.st_mode):
+                file.mtime, file.key = found.st_mtime, _key(found, seen_ns)
+            else:
+                file.path = None
+        except (OSError, ValueError):
+            file.path = None
+
+    def _data(self, file: _File) -> bytes | None:
+        if file.data is not None or file.path is None:
+            return file.data
+        seen_ns = time.time_ns()
+        try:
+            fd = self._open(file)
+        except (OSError, ValueError):
+            return None
+        try:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode):
+                file.path = None
+                return None
+            file.mtime, file.key = found.st_mtime, _key(found, seen_ns)
+            if found.st_size > SIZE_MAX:
+                return None
+            data = _read(fd, found.st_size)
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        if len(data) <= KEEP_MAX:
+            file.data = data
+        return data
+
+    def _open(self, file: _File) -> int:
+        path = file.path or ""
+        try:
+            return os.open(path, _OPEN)
+        except FileNotFoundError:
+            file.path = None
+            raise
+        except OSError:
+            file.path = self._through_links(path) if os.path.islink(path) else None
+            return os.open(file.path or "", _OPEN)
+
+    def _list(self, here: _Folder) -> None:
+        here.listing = found = set[str]()
+        if here.path is None:
+            return
+        seen_ns = time.time_ns()
+        try:
+            here.key = _key(os.stat(here.path), seen_ns)
+            if here.only is not None:
+                found.update(name for name in here.only if self._listed(here.path, name))
+                return
+            with os.scandir(here.path) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if entry.is_symlink() or not name.isascii() or name.startswith(TEMP):
+                        name = self._listed(here.path, name)
+                    elif entry.is_dir():
+                        name += "/"
+                    elif not entry.is_file():
+                        continue
+                    found.add(name)
+        except OSError:
+            pass
+        found.discard("")
+
+    def _listed(self, folder: str, name: str) -> str:
+        """How a name is listed now; empty for what is not there, or no business of a workflow."""
+        path = f"{folder}/{name}"
+        try:
+            name.encode()  # a name that is not text cannot be shown to anybody
+            mode = os.lstat(path).st_mode
+            if stat.S_ISLNK(mode):
+                real = self._through_links(path)
+                mode = os.stat(real).st_mode if real is not None else 0
+        except (OSError, ValueError):
+            return ""
+        if stat.S_ISDIR(mode):
+            return f"{name}/"
+        return name if stat.S_ISREG(mode) and not name.startswith(TEMP) else ""
+
+    def _list_again(self, here: _Folder, name: str) -> None:
+        """One name of a listing as it is now."""
+        listing = here.listing
+        if listing is None or here.path is None or (here.only is not None and name not in here.only):
+            return
+        now = self._listed(here.path, name)
+        if now and now in listing:
+            return
+        listing -= {name, f"{name}/"}
+        if now:
+            listing.add(now)
+        here.names = None
+
+
+def _key(found: os.stat_result, seen_ns: int) -> _Key | None:
+    """What tells one state of a file from the next; None when the clock is too coarse to tell."""
+    if seen_ns - max(found.st_mtime_ns, found.st_ctime_ns) < RACY_NS:
+        return None
+    return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+
+
+def _changed(path: str, key: _Key | None) -> bool:
+    """Whether what was seen at `path` may no longer be what is there."""
+    if key is None:
+        return True
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return True
+    return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino) != key
+
+
+def _is_plain_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _mtime(path: str) -> float | None:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return None
+
+
+def _file_path(here: _Folder, name: str) -> str | None:
+    if here.path is None or name in ("", ".", ".."):
+        return None
+    if here.only is not None and name not in here.only:
+        return None
+    if here.listing is not None and name not in here.listing:
+        return None
+    return f"{here.path}/{name}"
+
+
+def _read(fd: int, size: int) -> bytes:
+    data = os.read(fd, size)
+    while len(data) < size and (more := os.read(fd, size - len(data))):
+        data += more
+    return data
