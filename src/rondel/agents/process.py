@@ -59,9 +59,9 @@ class Child:
     cwd: Path
     env: Mapping[str, str]
     spool: Path
-    wall_s: float
-    idle_s: float
     stdin: bytes = b""
+    wall_s: float = 1800
+    idle_s: float = 600
     output_max: int = 50_000_000
     grace_s: float = 5.0  # from SIGTERM to SIGKILL
     err_counts: bool = True  # whether standard error is progress

@@ -7,7 +7,9 @@ AgentSettings and returns an Agent, or raises ConfigError.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 from rondel.agents.base import Agent
 from rondel.agents.settings import AgentSettings
@@ -22,8 +24,11 @@ def kinds() -> list[str]:
     return sorted(_doors())
 
 
-def build(settings: AgentSettings) -> Agent:
-    """The agent of these settings; ConfigError when its kind or its settings are not usable."""
+def build(settings: AgentSettings, root: Path | None = None) -> Agent:
+    """The agent of these settings; ConfigError when its kind or its settings are not usable.
+
+    `root` is the folder of `rondel.toml`, from which relative paths in the settings count.
+    """
     doors = _doors()
     if settings.kind not in doors:
         where = f"agents.{settings.name}.kind"
@@ -32,7 +37,7 @@ def build(settings: AgentSettings) -> Agent:
         make = doors[settings.kind].load()
     except (ImportError, AttributeError) as e:
         raise ConfigError(f"agents.{settings.name}: the kind {settings.kind!r} cannot be loaded: {e}") from e
-    agent: Agent = make(settings)
+    agent: Agent = make(replace(settings, root=root or settings.root))
     return agent
 
 

@@ -26,7 +26,7 @@ class AgentSettings:
     model: str = ""
     env: Mapping[str, str] = field(default=NO_ENV)
     pass_env: tuple[str, ...] = ()
-    script: str | None = None
+    script: str = ""
     options: Mapping[str, object] = field(default=NO_OPTIONS)
     root: Path | None = None  # the folder of rondel.toml, where `command` and `script` are looked for
 

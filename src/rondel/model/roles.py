@@ -8,7 +8,7 @@ from collections.abc import Mapping
 DEFAULT = "default"
 
 
-def agent_for(role: str, table: Mapping[str, str]) -> str | None:
+def match_role(table: Mapping[str, str], role: str) -> str | None:
     """The agent that `[roles]` gives to `role`; None when nothing fits and there is no default.
 
     `review` fits every role below it, word by word: `review.reviewer` but not `reviewed`.
