@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from rondel.model.actions import NO_ENV, Access
+from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
 
 
@@ -41,7 +41,7 @@ class Request:
     clocks: Clocks = field(default_factory=Clocks)
     resume: str | None = None  # a vendor session to go on with
     counted: Mapping[str, object] = field(default_factory=dict)  # that session's last raw usage
-    env: Mapping[str, str] = field(default=NO_ENV)
+    env: Mapping[str, str] = field(default_factory=dict)
     prompt_file: Path | None = None  # where a person finds the prompt
     reply_file: Path | None = None  # where a person leaves the answer
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from rondel.agents.base import Clocks
-from rondel.model.actions import NO_ENV
-
-NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -24,10 +20,10 @@ class AgentSettings:
     idle_s: float = Clocks.idle_s
     turns_max: int = Clocks.turns_max
     model: str = ""
-    env: Mapping[str, str] = field(default=NO_ENV)
+    env: Mapping[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
     script: str = ""
-    options: Mapping[str, object] = field(default=NO_OPTIONS)
+    options: Mapping[str, object] = field(default_factory=dict)
     root: Path | None = None  # the folder of rondel.toml, where `command` and `script` are looked for
 
     @property

@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
-
-NO_ENV: Mapping[str, str] = MappingProxyType({})
 
 
 class Access(StrEnum):
@@ -68,7 +65,7 @@ class Run:
     inputs: tuple[str, ...] = ()
     workspace: Workspace = SCRATCH
     outputs: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default=NO_ENV)
+    env: Mapping[str, str] = field(default_factory=dict)
     stdin: str = ""
     timeout_s: float | None = None
     collect: tuple[str, ...] = ()  # files of the workspace that come back in the outcome

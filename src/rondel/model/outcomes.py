@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 
 
 class Ended(StrEnum):
@@ -47,7 +46,6 @@ class Usage:
 
 
 NO_USAGE = Usage()
-NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Outcome:
     commit: str | None = None  # WRITE workspace: the commit that holds the edit
     changed: tuple[str, ...] = ()  # WRITE workspace: the files the commit touches
     conflicts: tuple[str, ...] = ()  # CONFLICT: the files that do not merge
-    files: Mapping[str, bytes] = field(default=NO_FILES)  # Run.collect
+    files: Mapping[str, bytes] = field(default_factory=dict)  # Run.collect
 
     @property
     def ok(self) -> bool:
