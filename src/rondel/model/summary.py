@@ -27,6 +27,7 @@ class Problem:
     file: str
     message: str
     repair: str = ""
+    repaired: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Summary
+from rondel.model.summary import Problem, Summary
 
 S = TypeVar("S")
 
@@ -49,7 +49,11 @@ class Look(Protocol):
     """What a probe may do: look at the repository. Runs in a thread; may wait."""
 
     root: str  # the repository's folder, absolute
-    at: datetime  # now, with the offset that stamps use
+
+    @property
+    def at(self) -> datetime:
+        """Now."""
+        ...
 
     def git(self, *args: str, check: bool = True) -> str:
         """The standard output of a git command in the repository, bounded in time."""
@@ -114,6 +118,18 @@ class Workflow(ABC, Generic[S]):
 
     def frozen(self, state: S) -> Iterable[str]:
         """Folders whose files never change again: a finished round. Refresh leaves them alone."""
+        return ()
+
+    def artifact(self, state: S, number: int | None) -> str | None:
+        """The file a person most likely wants to see, of a round or of the last complete one."""
+        return None
+
+    def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
+        """What is wrong in a repository's folders beyond what `summary` says, each with its session.
+
+        With `repair`, mends what can be mended, keeps what it replaces, and says so. The
+        only part of a workflow that may write, through its `files` module.
+        """
         return ()
 
     def settings(self) -> Mapping[str, object]:

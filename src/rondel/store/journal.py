@@ -26,10 +26,13 @@ class Journal:
         self.epoch = epoch
         self.junk = 0  # lines that the last `events` could not read
 
-    def add(self, kind: str, /, *, durable: bool = True, **fields: object) -> None:
-        """One event. With `durable=False` it may be lost when the power goes, and costs no wait."""
+    def add(self, kind: str, /, *, durable: bool = True, **fields: object) -> dict[str, object]:
+        """One event, given back as it was noted.
+
+        With `durable=False` it may be lost when the power goes, and costs no wait.
+        """
         at = self._clock().isoformat(timespec="milliseconds")
-        event = {"at": at, "epoch": self.epoch, "kind": kind, **fields}
+        event: dict[str, object] = {"at": at, "epoch": self.epoch, "kind": kind, **fields}
         line = json.dumps(event, ensure_ascii=False, separators=(",", ":"), default=str)
         with disk.explained("append to", self._name):
             fd = self._locked()
@@ -37,6 +40,7 @@ class Journal:
                 files.add_line(fd, self._name, line, durable=durable)
             finally:
                 release(fd)
+        return event
 
     def _locked(self) -> int:
         """The open journal, locked; opened anew when its file was deleted under us."""

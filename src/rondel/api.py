@@ -1,0 +1,341 @@
+"""THE HALL: open, start, run, decide, watch. Every door goes through it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from rondel import config as settings
+from rondel.agents import roster
+from rondel.agents.base import Agent
+from rondel.agents.settings import AgentSettings
+from rondel.agents.workspaces import Workspaces
+from rondel.engine import control
+from rondel.engine.driver import Driver, Report, Stopped, View
+from rondel.engine.executor import LocalExecutor
+from rondel.engine.explain import Origin, explain, refresh
+from rondel.engine.look import RepositoryLook
+from rondel.engine.perform import Tools
+from rondel.engine.session import Session
+from rondel.errors import RondelError, UsageError
+from rondel.model.actions import Decide
+from rondel.model.changes import Change, text
+from rondel.model.digests import digest
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem, Status, Summary
+from rondel.model.times import stamp
+from rondel.model.workflow import SessionRef, Workflow
+from rondel.store import files
+from rondel.store.lease import Lease, holder
+from rondel.store.snapshot import DiskSnapshot
+
+SCHEMA_VERSION = 1
+AnyWorkflow = Workflow[Any]
+
+
+def now() -> datetime:
+    """The clock of every run."""
+    return datetime.now(UTC)
+
+
+def installed_workflows() -> dict[str, metadata.EntryPoint]:
+    """Every workflow that is installed, by name; nothing is imported yet."""
+    return {e.name: e for e in metadata.entry_points(group="rondel.workflows")}
+
+
+class Hall:
+    """One repository and everything in it."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        workflows: Mapping[str, AnyWorkflow] | None = None,
+        build: Callable[[AgentSettings], Agent] = roster.build,
+    ) -> None:
+        self.root = root
+        self._given = workflows
+        self._build = build
+        self._loaded: dict[str, AnyWorkflow] = dict(workflows or {})
+        self.look = RepositoryLook(root, now)
+
+    @classmethod
+    def open(cls, cwd: Path) -> Hall:
+        """The hall of the repository that `cwd` is in."""
+        for folder in (cwd, *cwd.parents):
+            if (folder / ".git").exists():
+                return cls(folder)
+        raise RondelError(f"{cwd} is not in a git repository; run `git init` there first")
+
+    # -- what there is ------------------------------------------------------------------
+
+    @cached_property
+    def config(self) -> settings.Config:
+        """The settings of this repository, checked."""
+        names = frozenset(self.workflow_names())
+        return settings.load(
+            self.root, workflows=names, kinds=frozenset(roster.kinds()), detected=tuple(roster.detect())
+        )
+
+    def workflow_names(self) -> list[str]:
+        """The workflows, the shipped ones first."""
+        if self._given is not None:
+            return list(self._given)
+        order = ["review", "feature", "cycle", "task", "generate"]
+        found = installed_workflows()
+        return sorted(found, key=lambda n: (order.index(n) if n in order else len(order), n))
+
+    def workflow(self, name: str) -> AnyWorkflow:
+        """A workflow by name."""
+        if name not in self._loaded:
+            found = installed_workflows()
+            if name not in found:
+                raise UsageError(f"no workflow {name!r}; there are: {', '.join(self.workflow_names())}")
+            self._loaded[name] = found[name].load()()
+        return self._loaded[name]
+
+    def settings(self, workflow: str) -> Mapping[str, object]:
+        """A workflow's own settings over its defaults."""
+        given = self.config.tables.get(workflow, {})
+        defaults = self.workflow(workflow).settings()
+        return settings.check_table(self.config.source, workflow, given, defaults)
+
+    def sessions(self, workflow: str | None = None) -> list[SessionRef]:
+        """The sessions of one workflow, or of all."""
+        repo = DiskSnapshot(self.root)
+        names = [workflow] if workflow else self.workflow_names()
+        return [ref for name in names for ref in self.workflow(name).sessions(repo)]
+
+    def find(self, name: str | None, workflow: str | None = None) -> SessionRef:
+        """A session by any unique part of its name; without one, the only active one."""
+        refs = self.sessions(workflow)
+        if name:
+            return _pick(refs, name)
+        active = [r for r in refs if self.summary(r).status is not Status.COMPLETED]
+        if len(active) == 1:
+            return active[0]
+        what = f"{workflow} session" if workflow else "session"
+        if not active:
+            raise UsageError(f"there is no active {what} here; `rondel status` lists what there is")
+        there = ", ".join(r.name for r in active)
+        raise UsageError(f"several sessions are active; name one of: {there}")
+
+    # -- reading ------------------------------------------------------------------------
+
+    def session(self, ref: SessionRef) -> Session[Any]:
+        """An open session."""
+        return Session(self.root, ref, self.workflow(ref.workflow))
+
+    def files(self, ref: SessionRef) -> Snapshot:
+        """The files of a session."""
+        return DiskSnapshot(files.safe_join(self.root, ref.folder), ref.beside)
+
+    def state(self, ref: SessionRef) -> Any:
+        """What a session's files show."""
+        return self.workflow(ref.workflow).read(self.files(ref), ref)
+
+    def summary(self, ref: SessionRef) -> Summary:
+        """A session in short, with what only the outside knows: running, paused."""
+        flow = self.workflow(ref.workflow)
+        found = flow.summary(flow.read(self.files(ref), ref))
+        folder = self.root / ref.folder
+        if holder(folder / ".rondel/run") is not None:
+            return replace(found, status=Status.RUNNING)
+        if found.status in (Status.ACTIVE, Status.WAITING) and control.read(folder) is not None:
+            return replace(found, status=Status.PAUSED)
+        return found
+
+    def explain(self, ref: SessionRef) -> list[Origin]:
+        """Why each produced file is reused or stale."""
+        return explain(self.session(ref), self.config)
+
+    def artifacts(self, ref: SessionRef) -> list[str]:
+        """Every file of a session that is state, not runtime."""
+        found: list[str] = []
+        folders = [""]
+        snapshot = self.files(ref)
+        while folders:
+            folder = folders.pop()
+            for name in sorted(snapshot.names(folder)):
+                path = f"{folder}{name}"
+                if not path.endswith("/"):
+                    found.append(path)
+                elif path != ".rondel/run/":
+                    folders.append(path)
+        return sorted(found)
+
+    def artifact(self, ref: SessionRef, name: str | None, number: int | None = None) -> str | None:
+        """The file that a person means: by any unique part of its path, or the one that matters most."""
+        if name is None:
+            return self.workflow(ref.workflow).artifact(self.state(ref), number)
+        marks = ("",) if number is None else (f"round-{number}/", f"iteration-{number}/")
+        found = [p for p in self.artifacts(ref) if name in p and any(m in p for m in marks)]
+        exact = [p for p in found if p == name or p.endswith(f"/{name}")]
+        match exact or found:
+            case [path]:
+                return path
+            case []:
+                raise UsageError(f"{ref.name} has no file {name!r}; `rondel show {ref.name}` lists them")
+            case several:
+                raise UsageError(f"{name!r} may be any of: {', '.join(several[:10])}; say more of it")
+
+    def doctor(self, *, repair: bool = False) -> list[tuple[str, Problem]]:
+        """What is wrong, each with its session; with `repair`, after mending what can be mended."""
+        found: list[tuple[str, Problem]] = []
+        for name in self.workflow_names():
+            found += self.workflow(name).doctor(str(self.root), repair=repair)
+        known = {(s, p.rule, p.file) for s, p in found}
+        for ref in self.sessions():
+            for problem in self.summary(ref).problems:
+                if (ref.name, problem.rule, problem.file) not in known:
+                    found.append((ref.name, problem))
+        return found
+
+    def waiting(self, ref: SessionRef) -> list[Decide]:
+        """The questions a person must answer now."""
+        flow = self.workflow(ref.workflow)
+        return [a for a in flow.plan(self.state(ref)) if isinstance(a, Decide)]
+
+    def heartbeat(self, ref: SessionRef) -> dict[str, object]:
+        """What the driver of a session last said: who works, since when."""
+        try:
+            path = self.root / ref.folder / ".rondel/run/heartbeat.json"
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    # -- a person's changes ---------------------------------------------------------------
+
+    def change(self, ref: SessionRef, changes: Sequence[Change]) -> None:
+        """Carry out changes for a person, also while a driver runs."""
+        self.session(ref).carry_out(changes, {}, None)
+
+    def ask_for(self, ref: SessionRef, request: Mapping[str, object]) -> str:
+        """Leave what a person asked for, before anything else, so that resuming needs no arguments."""
+        numbers = [int(n[8:-5]) for n in self.files(ref).names(".rondel") if _is_request(n)]
+        path = f".rondel/request-{max(numbers, default=0) + 1}.json"
+        body = {"schema_version": SCHEMA_VERSION, "at": stamp(now()), **request}
+        self.change(ref, [text(path, json.dumps(body, indent=2, ensure_ascii=False))])
+        return path
+
+    def decide(
+        self, ref: SessionRef, answer: str, *, path: str | None = None, comment: str = "", by: str = "person"
+    ) -> Decide:
+        """Answer what a session waits for."""
+        due = [d for d in self.waiting(ref) if path is None or d.path == path]
+        if not due:
+            raise UsageError(f"{ref.name} waits for no decision now; see `rondel status {ref.name}`")
+        if len(due) > 1:
+            there = ", ".join(d.path for d in due)
+            raise UsageError(f"{ref.name} waits for several decisions; name one with --on: {there}")
+        question = due[0]
+        if answer not in question.options:
+            raise UsageError(
+                f"{answer!r} is no answer to {question.path}; allowed: {', '.join(question.options)}"
+            )
+        body = {"answer": answer, "by": by, "at": stamp(now()), "comment": comment}
+        self.change(ref, [text(question.path, json.dumps(body, indent=2, ensure_ascii=False))])
+        self.session(ref).note("decision", {"action": question.path, "answer": answer, "by": by})
+        return question
+
+    def control(self, ref: SessionRef, word: str) -> bool:
+        """Pause or stop from another terminal; whether a driver is there to hear it."""
+        folder = files.safe_join(self.root, ref.folder)
+        control.leave(folder, control.Word(word))
+        return holder(folder / ".rondel/run") is not None
+
+    # -- running ------------------------------------------------------------------------
+
+    def drive(
+        self,
+        ref: SessionRef,
+        *,
+        view: View | None = None,
+        agents_max: int | None = None,
+        wait: bool = False,
+        redo: bool = False,
+        retry: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Report:
+        """Go on with a session until nothing more can be done now."""
+        session = self.session(ref)
+        limits = self.config.limits
+        if agents_max is not None:
+            limits = limits.model_copy(update={"agents_max": agents_max})
+        files.make_folder(session.run)
+        with Lease.take(session.run, ref.name, command=" ".join(sys.argv[:3])) as lease:
+            control.clear(session.folder)
+            if retry:
+                _grant(session)
+            if redo:
+                changes, words = refresh(session, self.config)
+                session.carry_out(changes, {}, lease)
+                for line in words:
+                    say(line)
+            while True:
+                driver = Driver(session, self._tools(), lease, limits=limits, view=view)
+                report = asyncio.run(_interruptible(driver))
+                if not (wait and report.stopped is Stopped.PARKED and report.until):
+                    return report
+                if not asyncio.run(_sleep_until(report.until, session.folder)):
+                    return report
+
+    def _tools(self) -> Tools:
+        root = self.config.workspaces.root
+        base = Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
+        trees = Workspaces(self.root, base / f"{self.root.name}-{digest(str(self.root))[:8]}")
+        return Tools(self.config, self.look, LocalExecutor(now), trees, now, self._build)
+
+
+async def _interruptible(driver: Driver[Any]) -> Report:
+    """Drive; SIGINT and SIGTERM end what is under way and are part of the report."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, driver.interrupt)
+    return await driver.drive()
+
+
+async def _sleep_until(until: datetime, folder: Path) -> bool:
+    """Wait for a vendor's limit to pass; False when a person says pause or stop meanwhile."""
+    while now() < until:
+        if control.read(folder) is not None:
+            return False
+        await asyncio.sleep(min(1.0, max(0.0, (until - now()).total_seconds())))
+    return True
+
+
+def _pick(refs: Iterable[SessionRef], name: str) -> SessionRef:
+    found = list(refs)
+    for match in (
+        [r for r in found if name in (r.name, r.id)],
+        [r for r in found if name in r.name],
+    ):
+        if len(match) == 1:
+            return match[0]
+        if match:
+            raise UsageError(f"{name!r} may be any of: {', '.join(r.name for r in match)}; say more of it")
+    there = ", ".join(r.name for r in found[:10]) or "none"
+    raise UsageError(f"no session {name!r}; there are: {there}")
+
+
+def _is_request(name: str) -> bool:
+    return name.startswith("request-") and name.endswith(".json") and name[8:-5].isdigit()
+
+
+def _grant(session: Session[Any]) -> None:
+    """Give every failed or parked action its attempts back: a person asked for it."""
+    for path, record in list(session.ledger.records.items()):
+        if record.failures or record.cutoffs or record.parked_until:
+            session.note("retry", {"action": path})

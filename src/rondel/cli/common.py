@@ -1,0 +1,108 @@
+"""What all doors share: the hall of this folder, one way to print, one way to run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.console import Console
+
+from rondel.api import SCHEMA_VERSION, Hall
+from rondel.cli.live import live_view
+from rondel.engine.driver import Report, Stopped
+from rondel.model.workflow import SessionRef
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
+def console(*, err: bool = False) -> Console:
+    """Where a person reads. Colour only on a terminal, and never with NO_COLOR."""
+    return Console(stderr=err, highlight=False, soft_wrap=True, emoji=False, markup=False)
+
+
+def say(words: str) -> None:
+    """One line for a person, on standard error."""
+    click.echo(words, err=True)
+
+
+def here() -> Hall:
+    """The hall of the repository around the current folder."""
+    return Hall.open(Path.cwd())
+
+
+def emit(body: dict[str, object]) -> None:
+    """One JSON object on standard output, with its schema version first."""
+    click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **body}, ensure_ascii=False, indent=2))
+
+
+def report_json(ref: SessionRef, report: Report) -> dict[str, object]:
+    """How a run ended, for a program."""
+    return {
+        "session": ref.name,
+        "stopped": report.stopped.value,
+        "message": report.message,
+        "details": list(report.details),
+        "until": report.until.isoformat() if report.until else None,
+        "exit_code": report.exit_code,
+    }
+
+
+def drive(
+    hall: Hall,
+    ref: SessionRef,
+    *,
+    as_json: bool = False,
+    agents_max: int | None = None,
+    wait: bool = False,
+    refresh: bool = False,
+    retry: bool = False,
+) -> Report:
+    """Run a session with a live view, and say how it ended."""
+    _say_who_works(hall, ref)
+    with live_view(ref.name, quiet=as_json) as view:
+        report = hall.drive(
+            ref, view=view, agents_max=agents_max, wait=wait, redo=refresh, retry=retry, say=say
+        )
+    if not as_json:
+        _say_report(ref, report)
+    return report
+
+
+def run_session(
+    hall: Hall,
+    ref: SessionRef,
+    *,
+    as_json: bool = False,
+    agents_max: int | None = None,
+    wait: bool = False,
+    refresh: bool = False,
+    retry: bool = False,
+) -> NoReturn:
+    """Run a session and leave with the exit code that says how it ended."""
+    report = drive(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait, refresh=refresh, retry=retry)
+    if as_json:
+        emit(report_json(ref, report))
+    sys.exit(report.exit_code)
+
+
+def _say_who_works(hall: Hall, ref: SessionRef) -> None:
+    """Where nothing is configured, say what was taken instead."""
+    if hall.config.roles:
+        return
+    agent = hall.config.agent_for(f"{ref.workflow}.default")
+    how = "found on the PATH" if agent.name in hall.config.detected else "no agent is installed or configured"
+    say(f"agents: {agent.name} ({how}; `rondel init` writes a rondel.toml to choose)")
+
+
+def _say_report(ref: SessionRef, report: Report) -> None:
+    lines = report.details or ((report.message,) if report.message else ())
+    say(f"{ref.name}: {report.stopped.value}")
+    for line in lines:
+        say(f"  {line}")
+    if report.stopped is Stopped.FAILED:
+        say(f"  `rondel resume {ref.name} --retry` tries again")
+    if report.stopped is Stopped.LIMIT:
+        say("  raise the limit in rondel.toml to go on; everything so far is kept")

@@ -1,0 +1,132 @@
+"""The live view: who works, since when, what they last said, what it cost.
+
+On a terminal it redraws itself; elsewhere it is plain lines, one per event.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from rondel.engine.driver import Flight, View
+from rondel.engine.ledger import Ledger
+from rondel.model.outcomes import Ended, Usage
+from rondel.model.summary import Summary
+
+QUIET_S = 2  # after this long without output the view says for how long
+
+
+class Silent:
+    """Nobody watches."""
+
+    def event(self, kind: str, fields: dict[str, object]) -> None:
+        """See `View`."""
+
+    def tick(self, flights: list[Flight], ledger: Ledger, summary: Summary) -> None:
+        """See `View`."""
+
+
+class Lines:
+    """One plain line per start and end, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def event(self, kind: str, fields: dict[str, object]) -> None:
+        """See `View`."""
+        line = event_line(kind, fields)
+        if line:
+            self._console.print(line, soft_wrap=True)
+
+    def tick(self, flights: list[Flight], ledger: Ledger, summary: Summary) -> None:
+        """See `View`."""
+
+
+class Screen(Lines):
+    """Lines that stay, and below them the actions under way."""
+
+    def __init__(self, console: Console, live: Live, title: str) -> None:
+        super().__init__(console)
+        self._live = live
+        self._title = title
+
+    def tick(self, flights: list[Flight], ledger: Ledger, summary: Summary) -> None:
+        """See `View`."""
+        table = Table.grid(padding=(0, 2))
+        now = time.monotonic()
+        for flight in flights:
+            job = flight.job
+            quiet = now - flight.last_at
+            said = flight.beat.text or (f"quiet for {quiet:.0f} s" if quiet > QUIET_S else "")
+            table.add_row(
+                Spinner("dots"),
+                job.action.title or job.action.path,
+                job.agent.name if job.agent else "",
+                clock(now - flight.since),
+                Text(said, overflow="ellipsis", no_wrap=True, style="dim"),
+            )
+        done = f"{summary.done}/{summary.total} " if summary.total else ""
+        head = f"{self._title}  {summary.phase} {done} {clock(ledger.seconds)}  {cost(ledger.usage)}"
+        self._live.update(Group(Text(head, style="bold"), table))
+
+
+@contextmanager
+def live_view(title: str, *, quiet: bool = False) -> Iterator[View]:
+    """The right view for where standard error goes."""
+    console = Console(stderr=True, highlight=False, emoji=False, markup=False)
+    if quiet:
+        yield Silent()
+    elif console.is_terminal and not console.is_dumb_terminal:
+        with Live(console=console, refresh_per_second=8, transient=True) as live:
+            yield Screen(console, live, title)
+    else:
+        yield Lines(console)
+
+
+def event_line(kind: str, fields: dict[str, object]) -> str:
+    """An event in one line; nothing for those a person need not see."""
+    action = fields.get("action", "")
+    if kind == "started":
+        who = fields.get("agent")
+        return f"… {action}" + (f" ({who})" if who else "")
+    if kind == "recovered":
+        return f"= {action}: the answer was already there"
+    if kind == "cutoff":
+        return f"! {action}: was cut off; it goes on"
+    if kind == "kept":
+        return f"! {fields.get('file')}: changed by a person, kept"
+    if kind != "finished":
+        return ""
+    if fields.get("ended") == Ended.DONE:
+        return f"✓ {action} {clock(_seconds(fields))}"
+    first = str(fields.get("error", "")).partition("\n")[0]
+    return f"✗ {action}: {fields.get('ended')}: {first}"
+
+
+def _seconds(fields: dict[str, object]) -> float:
+    found = fields.get("seconds")
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def clock(seconds: float) -> str:
+    """`7 s`, `2:05`, `1:02:05`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{minutes}:{rest:02}" if minutes else f"{rest} s"
+
+
+def cost(usage: Usage) -> str:
+    """Tokens, and money where anybody said."""
+    if not usage.tokens:
+        return ""
+    money = f", ${usage.usd:.2f}" if usage.usd is not None else ""
+    return f"{usage.tokens:,} tokens{money}"

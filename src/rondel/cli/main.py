@@ -1,0 +1,84 @@
+"""The command `rondel`: which door is where, and which exit code an error has."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from rondel import __version__
+from rondel.errors import RondelError
+
+# Each command, the module it is in and its name there. Nothing is imported before it is called.
+DOORS = {
+    "review": ("rondel.cli.review", "command"),
+    "feature": ("rondel.cli.feature", "command"),
+    "cycle": ("rondel.cli.cycle", "command"),
+    "task": ("rondel.cli.task", "command"),
+    "generate": ("rondel.cli.generate", "command"),
+    "status": ("rondel.cli.sessions", "status"),
+    "watch": ("rondel.cli.sessions", "watch"),
+    "run": ("rondel.cli.sessions", "run"),
+    "resume": ("rondel.cli.sessions", "resume"),
+    "pause": ("rondel.cli.sessions", "pause"),
+    "stop": ("rondel.cli.sessions", "stop"),
+    "approve": ("rondel.cli.sessions", "approve"),
+    "reject": ("rondel.cli.sessions", "reject"),
+    "show": ("rondel.cli.sessions", "show"),
+    "init": ("rondel.cli.setup", "init"),
+    "doctor": ("rondel.cli.setup", "doctor"),
+    "agents": ("rondel.cli.setup", "agents"),
+    "completion": ("rondel.cli.setup", "completion"),
+    "demo": ("rondel.cli.demo", "command"),
+}
+INTERRUPTED = 130
+
+
+class Doors(click.Group):
+    """A group that imports a command when it is called, not before."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command, in the order a person would meet them."""
+        return list(DOORS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in DOORS:
+            return None
+        module, attribute = DOORS[cmd_name]
+        found = getattr(import_module(module), attribute)
+        return found if isinstance(found, click.Command) else None
+
+
+@click.command(cls=Doors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="rondel", message="%(prog)s %(version)s")
+def root() -> None:
+    """Drive AI coding agents through rounds of work and review that survive anything.
+
+    Exit codes: 0 done, 1 error, 2 usage, 3 waits for a person, 4 the verdict is not an
+    approval, 5 nothing to do, 6 stopped by a limit or parked, 130 interrupted.
+    """
+
+
+def main(argv: list[str]) -> int:
+    """Run a command line; what it gives is the exit code."""
+    try:
+        root.main(args=argv, prog_name="rondel", standalone_mode=False)
+    except click.exceptions.Exit as e:
+        return e.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as e:
+        e.show()
+        return e.exit_code
+    except RondelError as e:
+        click.echo(f"rondel: {e}", err=True)
+        return e.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0

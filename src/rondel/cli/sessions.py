@@ -1,0 +1,288 @@
+"""The doors that serve every workflow: status, watch, run, pause, approve, show."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.table import Table
+
+from rondel.api import Hall
+from rondel.cli.common import console, emit, here, json_option, run_session, say
+from rondel.cli.live import clock
+from rondel.errors import UsageError
+from rondel.model.summary import Problem, Status, Summary
+from rondel.model.times import stamp
+from rondel.model.workflow import SessionRef
+
+F = TypeVar("F", bound=Callable[..., object])
+WATCH_S = 1.0
+
+
+def _name_of(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The sessions of this folder, for shell completion."""
+    return [ref.name for ref in here().sessions() if incomplete in ref.name]
+
+
+session_argument = click.argument("session", required=False, shell_complete=_name_of)
+
+
+@click.command()
+@session_argument
+@json_option
+@click.option("--explain", is_flag=True, help="Say for each produced file why it is reused or stale.")
+def status(session: str | None, as_json: bool, explain: bool) -> None:
+    """Show every session of every workflow, or one."""
+    hall = here()
+    if session:
+        ref = hall.find(session)
+        _show_one(hall, ref, as_json=as_json, explain=explain)
+        return
+    rows = [(ref, hall.summary(ref)) for ref in hall.sessions()]
+    if as_json:
+        emit({"sessions": [summary_json(ref, found) for ref, found in rows]})
+        return
+    if not rows:
+        say("no sessions here yet; start one with `rondel review` or another workflow")
+    _print_table(rows)
+
+
+def summary_json(ref: SessionRef, found: Summary) -> dict[str, object]:
+    """A session in short, for a program."""
+    return {
+        "session": ref.name,
+        "workflow": ref.workflow,
+        "id": ref.id,
+        "title": found.title,
+        "status": found.status.value,
+        "phase": found.phase,
+        "progress": {"done": found.done, "total": found.total},
+        "waiting_for": found.waiting_for,
+        "path": ref.folder,
+        "updated_at": stamp(found.updated_at) if found.updated_at else None,
+        "problems": [problem_json(p) for p in found.problems],
+    }
+
+
+def problem_json(problem: Problem) -> dict[str, object]:
+    """A problem, for a program."""
+    return {"rule": problem.rule, "file": problem.file, "message": problem.message, "repair": problem.repair}
+
+
+def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> None:
+    found = hall.summary(ref)
+    origins = hall.explain(ref) if explain else []
+    if as_json:
+        entry = summary_json(ref, found) | {"state": found.state}
+        if explain:
+            entry["files"] = [
+                {"file": o.file, "stale": o.stale, "edited": o.edited, "reasons": list(o.reasons)}
+                for o in origins
+            ]
+        emit({"sessions": [entry]})
+        return
+    _print_table([(ref, found)])
+    for problem in found.problems:
+        click.echo(f"  {problem.rule}: {problem.file}: {problem.message}")
+    if found.waiting_for:
+        click.echo(f"  waits for: {found.waiting_for}")
+    if found.next:
+        click.echo(f"  next: {found.next}")
+    for origin in origins:
+        click.echo(f"  {origin.file}  {origin.words}")
+
+
+def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
+    table = Table(box=None, pad_edge=False, show_header=bool(rows))
+    for name in ("session", "status", "phase", "progress", "updated"):
+        table.add_column(name, overflow="fold")
+    for ref, found in rows:
+        progress = f"{found.done}/{found.total}" if found.total else ""
+        updated = found.updated_at.strftime("%Y-%m-%d %H:%M") if found.updated_at else ""
+        mark = " (!)" if found.problems else ""
+        table.add_row(ref.name, found.status.value + mark, found.phase, progress, updated)
+    console().print(table)
+
+
+@click.command()
+@session_argument
+@click.option("--once", is_flag=True, help="Show it once and leave.")
+def watch(session: str | None, once: bool) -> None:
+    """Follow a session that runs in another terminal."""
+    hall = here()
+    ref = hall.find(session)
+    screen = console()
+    if once or not screen.is_terminal:
+        screen.print(_watch_table(hall, ref))
+        while not once and hall.summary(ref).status is Status.RUNNING:
+            time.sleep(WATCH_S)
+            screen.print(_watch_table(hall, ref))
+        return
+    with Live(console=screen, auto_refresh=False) as live:
+        while True:
+            live.update(_watch_table(hall, ref), refresh=True)
+            if hall.summary(ref).status is not Status.RUNNING:
+                return
+            time.sleep(WATCH_S)
+
+
+def _watch_table(hall: Hall, ref: SessionRef) -> Table:
+    found = hall.summary(ref)
+    progress = f" {found.done}/{found.total}" if found.total else ""
+    table = Table(
+        title=f"{ref.name}: {found.status.value}, {found.phase}{progress}", title_justify="left", box=None
+    )
+    for name in ("action", "agent", "for", "last output", "tokens"):
+        table.add_column(name, overflow="fold")
+    rows = hall.heartbeat(ref).get("actions") if found.status is Status.RUNNING else None
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict):
+            quiet = f"{clock(float(row.get('last_output_s', 0)))} ago"
+            said = f"{quiet}: {row.get('last')}" if row.get("last") else quiet
+            elapsed = clock(float(row.get("elapsed_s", 0)))
+            table.add_row(
+                str(row.get("action")), str(row.get("agent")), elapsed, said, str(row.get("tokens") or "")
+            )
+    return table
+
+
+def _going_on(command: F) -> F:
+    """The options of going on with a session."""
+    for option in (
+        click.option("--refresh", is_flag=True, help="Redo stale files and what depends on them."),
+        click.option("--retry", is_flag=True, help="Give failed and parked actions their attempts back."),
+        click.option("--wait", is_flag=True, help="Wait for a vendor's usage limit to pass."),
+        click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once."),
+        json_option,
+        session_argument,
+    ):
+        command = option(command)
+    return command
+
+
+def _go_on(
+    session: str | None, agents_max: int | None, *, as_json: bool, refresh: bool, retry: bool, wait: bool
+) -> None:
+    hall = here()
+    ref = hall.find(session)
+    run_session(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait, refresh=refresh, retry=retry)
+
+
+@click.command()
+@_going_on
+def run(
+    session: str | None, agents_max: int | None, as_json: bool, refresh: bool, retry: bool, wait: bool
+) -> None:
+    """Go on with a session."""
+    _go_on(session, agents_max, as_json=as_json, refresh=refresh, retry=retry, wait=wait)
+
+
+@click.command()
+@_going_on
+def resume(
+    session: str | None, agents_max: int | None, as_json: bool, refresh: bool, retry: bool, wait: bool
+) -> None:
+    """Go on with a session that was paused, stopped, killed or parked."""
+    _go_on(session, agents_max, as_json=as_json, refresh=refresh, retry=retry, wait=wait)
+
+
+@click.command()
+@session_argument
+def pause(session: str | None) -> None:
+    """Start nothing new in a session; let what is under way finish."""
+    _control(session, "pause")
+
+
+@click.command()
+@session_argument
+def stop(session: str | None) -> None:
+    """Start nothing new in a session; end what is under way."""
+    _control(session, "stop")
+
+
+def _control(session: str | None, word: str) -> None:
+    hall = here()
+    ref = hall.find(session)
+    if hall.control(ref, word):
+        say(f"{ref.name}: {word} asked for; its driver stops before the next action")
+    else:
+        say(f"{ref.name}: no driver is running; it starts nothing until it is resumed")
+
+
+def _answering(command: F) -> F:
+    """The options of answering a question."""
+    for option in (
+        click.option("--no-run", is_flag=True, help="Only note the answer; do not go on."),
+        click.option("--on", "path", help="Which question, when several wait."),
+        json_option,
+        session_argument,
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_answering
+@click.option(
+    "--option",
+    "answer",
+    default="approve",
+    show_default=True,
+    help="The answer, where there are more than two.",
+)
+@click.option("--comment", default="", help="Why.")
+def approve(
+    session: str | None, as_json: bool, path: str | None, no_run: bool, answer: str, comment: str
+) -> None:
+    """Answer what a session waits for, and go on."""
+    _answer(session, answer, comment, path, as_json=as_json, no_run=no_run)
+
+
+@click.command()
+@_answering
+@click.option("--feedback", "comment", default="", help="What should be different.")
+def reject(session: str | None, as_json: bool, path: str | None, no_run: bool, comment: str) -> None:
+    """Refuse what a session waits for, and go on."""
+    _answer(session, "reject", comment, path, as_json=as_json, no_run=no_run)
+
+
+def _answer(
+    session: str | None, answer: str, comment: str, path: str | None, *, as_json: bool, no_run: bool
+) -> None:
+    hall = here()
+    ref = hall.find(session)
+    question = hall.decide(ref, answer, path=path, comment=comment)
+    say(f"{ref.name}: {answer}: {question.question}")
+    if no_run or hall.summary(ref).status is Status.RUNNING:
+        return
+    run_session(hall, ref, as_json=as_json)
+
+
+@click.command()
+@click.argument("session", required=False, shell_complete=_name_of)
+@click.argument("artifact", required=False)
+@click.option(
+    "--round", "number", type=click.IntRange(min=1), help="Which round; the last complete one by default."
+)
+@click.option("--raw", is_flag=True, help="Print the file as it is.")
+def show(session: str | None, artifact: str | None, number: int | None, raw: bool) -> None:
+    """Show a file of a session, rendered; without ARTIFACT the one that matters most."""
+    hall = here()
+    ref = hall.find(session)
+    path = hall.artifact(ref, artifact, number)
+    if path is None:
+        for name in hall.artifacts(ref):
+            click.echo(name)
+        return
+    body = hall.files(ref).text(path)
+    if body is None:
+        raise UsageError(f"{path} of {ref.name} cannot be read as text")
+    if raw or not sys.stdout.isatty() or not path.endswith(".md"):
+        click.echo(body, nl=not body.endswith("\n"))
+    else:
+        console().print(Markdown(body))

@@ -1,0 +1,138 @@
+"""The doors for setting up: init, doctor, agents, completion."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import click
+from click.shell_completion import get_completion_class
+from rich.table import Table
+
+from rondel.agents import roster
+from rondel.agents.settings import AgentSettings
+from rondel.api import Hall
+from rondel.cli.common import console, emit, here, json_option, say
+from rondel.cli.sessions import problem_json
+from rondel.errors import UsageError
+from rondel.plugin import install_plugin
+from rondel.store import files
+
+TEMPLATE = """\
+# Rondel's settings for this repository. `rondel agents` shows what is installed.
+
+# [agents.claude]
+# kind = "claude"            # claude | codex | gemini | opencode | command | manual | mock | checks
+# model = ""
+# timeout_s = 1800           # wall clock
+# idle_s = 600               # no output
+
+[roles]                      # who does what; the longest dotted match wins
+{roles}
+
+[limits]
+agents_max = 4
+attempts_max = 2
+# usd_max = 10.0
+# tokens_max = 2000000
+
+[project]
+# setup = "pip install -e ."  # run once in each new workspace
+# test = "pytest -q"
+"""
+
+
+@click.command()
+@click.option("--plugin/--no-plugin", default=True, help="Install the coding-agent plugin too.")
+def init(plugin: bool) -> None:
+    """Write a rondel.toml, and install the coding-agent plugin."""
+    hall = here()
+    path = hall.root / "rondel.toml"
+    if path.exists():
+        say("rondel.toml is there already; it stays as it is")
+    else:
+        first = next(iter(hall.config.detected), None)
+        roles = f'default = "{first}"' if first else '# default = "claude"'
+        files.write(path, TEMPLATE.format(roles=roles).encode())
+        say("wrote rondel.toml")
+    if plugin:
+        for line in install_plugin(hall.root):
+            say(line)
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Mend what can be mended; what is replaced is kept aside.")
+@json_option
+def doctor(repair: bool, as_json: bool) -> None:
+    """Say what is wrong in the folders, in which file, and the fix."""
+    hall = here()
+    machine = _machine(hall)
+    problems = hall.doctor(repair=repair)
+    if as_json:
+        rows = [problem_json(p) | {"session": s, "repaired": p.repaired} for s, p in problems]
+        emit({"machine": machine, "problems": rows})
+    else:
+        for name, words in machine.items():
+            click.echo(f"{name}: {words}")
+        for session, p in problems:
+            state = "repaired" if p.repaired else p.rule
+            click.echo(f"{session or p.file}: {state}: {p.file}: {p.message}")
+            if p.repair and not p.repaired:
+                click.echo(f"    {p.repair}")
+        if not problems:
+            click.echo("nothing wrong was found")
+    sys.exit(1 if any(not p.repaired for _, p in problems) else 0)
+
+
+def _machine(hall: Hall) -> dict[str, str]:
+    """What Rondel needs from the machine."""
+    return {
+        "git": shutil.which("git") or "not installed: nothing works without it",
+        "gh": shutil.which("gh") or "not installed: `rondel review --pr` and `post` need it",
+        "agents": ", ".join(hall.config.detected) or "no vendor's CLI on the PATH",
+        "settings": hall.config.source if (hall.root / hall.config.source).exists() else "defaults",
+    }
+
+
+@click.command()
+@json_option
+def agents(as_json: bool) -> None:
+    """Show which agents are installed, their versions, and who has which role."""
+    hall = here()
+    configured = dict(hall.config.agents)
+    for kind in roster.VENDORS:
+        configured.setdefault(kind, AgentSettings(name=kind, kind=kind))
+    rows: list[dict[str, object]] = []
+    for name, table in configured.items():
+        version = roster.build(table).version()
+        has = sorted(r for r, agent in hall.config.roles.items() if agent == name)
+        rows.append(
+            {"name": name, "kind": table.kind, "version": version, "model": table.model, "roles": has}
+        )
+    if as_json:
+        emit({"agents": rows})
+        return
+    shown = Table(box=None, pad_edge=False)
+    for column in ("agent", "kind", "installed", "model", "roles"):
+        shown.add_column(column, overflow="fold")
+    for row in rows:
+        roles = row["roles"]
+        shown.add_row(
+            str(row["name"]),
+            str(row["kind"]),
+            str(row["version"] or "no"),
+            str(row["model"]),
+            ", ".join(roles) if isinstance(roles, list) else "",
+        )
+    console().print(shown)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script for a shell: eval "$(rondel completion bash)"."""
+    found = get_completion_class(shell)
+    if found is None:
+        raise UsageError(f"no completion for {shell}; there are: bash, zsh, fish")
+    root = click.get_current_context().find_root().command
+    click.echo(found(root, {}, "rondel", "_RONDEL_COMPLETE").source())

@@ -1,0 +1,262 @@
+"""Settings: `rondel.toml`, read at a door and passed on as values.
+
+Three files, each over the one before: the person's own, `[tool.rondel]` of the
+repository's `pyproject.toml`, the repository's `rondel.toml`. Every key is checked; an
+error names the file, the key, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rondel.agents.settings import AgentSettings
+from rondel.errors import ConfigError
+from rondel.model.roles import match_role
+
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+FALLBACK = {"review": "checks"}  # what serves a workflow where no agent is installed; others: manual
+BUILT_IN = ("manual", "checks")  # agents that need no table
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class AgentTable(_Table):
+    """`[agents.<name>]`."""
+
+    kind: str
+    command: list[str] | str | None = None
+    timeout_s: Positive | Annotated[int, Field(gt=0)] = 1800
+    idle_s: Positive | Annotated[int, Field(gt=0)] = 600
+    turns_max: Count = 200
+    model: str = ""
+    env: dict[str, str] = Field(default_factory=dict)
+    pass_env: list[str] = Field(default_factory=list)
+    script: str = ""
+    options: dict[str, str | int | float | bool | list[str]] = Field(default_factory=dict)
+
+
+class Limits(_Table):
+    """`[limits]`: bounds of one session, over all its runs."""
+
+    agents_max: Count = 4
+    attempts_max: Count = 2
+    cutoffs_max: Count = 5  # how often an action may be cut off by its driver's death
+    usd_max: float | int | None = Field(default=None, ge=0)
+    tokens_max: int | None = Field(default=None, ge=0)
+    seconds_max: float | int | None = Field(default=None, gt=0)
+
+
+class Project(_Table):
+    """`[project]`: how this repository is set up and checked."""
+
+    setup: str = ""  # a shell command, run once in each new workspace
+    test: str = ""  # runs the test suite
+    checks: str = ""  # must pass before an edit is taken over; the tests, when not given
+
+
+class Workspaces(_Table):
+    """`[workspaces]`: where agents' working copies are."""
+
+    root: str = ""  # the person's cache folder, when not given
+    sandbox: Literal["", "bwrap"] = ""
+
+
+class _File(_Table):
+    """A whole settings file, less the tables of the workflows."""
+
+    agents: dict[str, AgentTable] = Field(default_factory=dict)
+    roles: dict[str, str] = Field(default_factory=dict)
+    limits: Limits = Limits()
+    project: Project = Project()
+    workspaces: Workspaces = Workspaces()
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings, checked."""
+
+    agents: Mapping[str, AgentSettings]
+    roles: Mapping[str, str]
+    limits: Limits
+    project: Project
+    workspaces: Workspaces
+    tables: Mapping[str, Mapping[str, object]]  # the workflows' own
+    detected: tuple[str, ...] = ()  # vendors' CLIs on the PATH, for when nothing is configured
+    root: Path | None = None
+    source: str = ""  # the repository's file, for messages
+
+    def agent_for(self, role: str) -> AgentSettings:
+        """The agent that has a role: the longest dotted match, else what there is."""
+        name = match_role(self.roles, role)
+        if name is None:
+            name = self.detected[0] if self.detected else FALLBACK.get(role.partition(".")[0], "manual")
+        return self.agents.get(name) or AgentSettings(name=name, kind=name, root=self.root)
+
+
+def load(
+    root: Path, *, workflows: frozenset[str], kinds: frozenset[str], detected: tuple[str, ...] = ()
+) -> Config:
+    """The settings for a repository. ConfigError names what is wrong and where."""
+    merged: dict[str, object] = {}
+    source = "rondel.toml"
+    for path, table in _files(root):
+        found = _parse(path)
+        for key in table:
+            found = _sub(found, key)
+        if found:
+            _check(found, str(path), workflows, kinds)
+            merged = _merge(merged, found)
+            source = str(path)
+    file = _check(merged, source, workflows, kinds)
+    agents = {name: _settings(name, table, root) for name, table in file.agents.items()}
+    for role, name in file.roles.items():
+        if name not in agents and name not in BUILT_IN and name not in detected:
+            there = ", ".join(sorted({*agents, *BUILT_IN, *detected}))
+            raise ConfigError(f"{source}: roles.{role} = {name!r} names no agent; there are: {there}")
+    tables = {w: t for w in workflows if isinstance(t := merged.get(w), dict)}
+    return Config(
+        agents, file.roles, file.limits, file.project, file.workspaces, tables, detected, root, source
+    )
+
+
+def _files(root: Path) -> list[tuple[Path, tuple[str, ...]]]:
+    return [
+        (Path(platformdirs.user_config_dir("rondel")) / "config.toml", ()),
+        (root / "pyproject.toml", ("tool", "rondel")),
+        (root / "rondel.toml", ()),
+    ]
+
+
+def _parse(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except UnicodeDecodeError as e:
+        raise ConfigError(f"{path} is not UTF-8 ({e.reason} at byte {e.start}); save it as UTF-8") from e
+    except tomllib.TOMLDecodeError as e:
+        raise ConfigError(f"{path} is not TOML: {e}") from e
+    except OSError as e:
+        raise ConfigError(f"{path} cannot be read: {e.strerror}") from e
+
+
+def _sub(table: dict[str, object], key: str) -> dict[str, object]:
+    inner = table.get(key)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _merge(under: dict[str, object], over: dict[str, object]) -> dict[str, object]:
+    out = dict(under)
+    for key, value in over.items():
+        below = out.get(key)
+        out[key] = _merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return out
+
+
+def _check(table: dict[str, object], source: str, workflows: frozenset[str], kinds: frozenset[str]) -> _File:
+    own = {k: v for k, v in table.items() if k not in workflows}
+    for key in workflows & set(table):
+        if not isinstance(table[key], dict):
+            raise ConfigError(f"{source}: {key} = {table[key]!r} must be a table [{key}]")
+    try:
+        file = _File.model_validate(own)
+    except ValidationError as e:
+        raise ConfigError("\n".join(_message(source, dict(err), workflows) for err in e.errors())) from e
+    for name, agent in file.agents.items():
+        if agent.kind not in kinds:
+            allowed = ", ".join(sorted(kinds))
+            raise ConfigError(
+                f"{source}: agents.{name}.kind = {agent.kind!r} is not known; allowed: {allowed}"
+            )
+        if agent.kind == "command" and not agent.command:
+            raise ConfigError(f"{source}: agents.{name}.command is missing; a command agent needs one")
+    return file
+
+
+def _message(source: str, error: Mapping[str, object], workflows: frozenset[str]) -> str:
+    """One line for one wrong setting: the file, the key, the value, what is allowed."""
+    loc = error["loc"]
+    parts = [str(p) for p in loc] if isinstance(loc, tuple) else []
+    key = ".".join(p for p in parts if not (p.startswith("constrained") or p in _UNION_TAGS))
+    if error["type"] == "extra_forbidden":
+        allowed = ", ".join(_keys(parts[:-1], workflows))
+        return f"{source}: {key} is not a setting; allowed here: {allowed}"
+    if error["type"] == "missing":
+        return f"{source}: {key} is missing"
+    words = str(error["msg"])
+    return f"{source}: {key} = {error['input']!r} is not allowed: {words[0].lower()}{words[1:]}"
+
+
+_UNION_TAGS = {"float", "int", "str", "list[str]", "bool"}
+
+
+def _keys(parents: list[str], workflows: frozenset[str]) -> list[str]:
+    """The keys a table may have, for the message that names a wrong one."""
+    if not parents:
+        return sorted({*_File.model_fields, *workflows})
+    tables: dict[str, type[BaseModel]] = {
+        "agents": AgentTable,
+        "limits": Limits,
+        "project": Project,
+        "workspaces": Workspaces,
+    }
+    model = tables.get(parents[0])
+    return sorted(model.model_fields) if model else []
+
+
+def _settings(name: str, table: AgentTable, root: Path) -> AgentSettings:
+    command = table.command
+    return AgentSettings(
+        name=name,
+        kind=table.kind,
+        command=(command,) if isinstance(command, str) else tuple(command or ()),
+        timeout_s=float(table.timeout_s),
+        idle_s=float(table.idle_s),
+        turns_max=table.turns_max,
+        model=table.model,
+        env=dict(table.env),
+        pass_env=tuple(table.pass_env),
+        script=table.script,
+        root=root,
+        options=dict(table.options),
+    )
+
+
+def check_table(
+    source: str, workflow: str, given: Mapping[str, object], defaults: Mapping[str, object]
+) -> dict[str, object]:
+    """A workflow's own table over its defaults, whose values give the types."""
+    out = dict(defaults)
+    for key, value in given.items():
+        if key not in defaults:
+            allowed = ", ".join(sorted(defaults)) or "nothing"
+            raise ConfigError(f"{source}: {workflow}.{key} is not a setting; allowed here: {allowed}")
+        default = defaults[key]
+        good = isinstance(value, type(default)) or (isinstance(default, float) and isinstance(value, int))
+        if isinstance(value, bool) and not isinstance(default, bool):
+            good = False
+        if default is not None and not good:
+            word = {
+                bool: "true or false",
+                int: "a whole number",
+                float: "a number",
+                str: "a text",
+                list: "a list",
+                dict: "a table",
+            }
+            raise ConfigError(
+                f"{source}: {workflow}.{key} = {value!r} is not allowed: it must be {word[type(default)]}"
+            )
+        out[key] = value
+    return out

@@ -1,0 +1,456 @@
+"""The loop: start what is due; as soon as one action ends, write its files and plan again.
+
+Kill it anywhere. What is in the files is done; what is complete in a spool is taken from
+there; the rest is due again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Generic, Protocol, TypeVar
+
+from rondel.agents import process
+from rondel.agents.base import Beat, Reply
+from rondel.config import Limits
+from rondel.engine import control
+from rondel.engine.ledger import Ledger, Record, usage_json
+from rondel.engine.limits import spent
+from rondel.engine.perform import Job, Performer, Tools
+from rondel.engine.session import Session
+from rondel.model.actions import Action, Ask, Decide, Derive, Run
+from rondel.model.digests import digest
+from rondel.model.outcomes import Ended, Outcome
+from rondel.model.summary import Status, Summary
+from rondel.model.times import stamp
+from rondel.store.lease import Lease
+
+S = TypeVar("S")
+
+TICK_S = 1.0
+REFRESH_SHARE = 20  # looking at the disk may take a twentieth of the time
+REPEATS_MAX = 10  # how often one run may do the same action: more is a workflow that does not move
+RETRIED = (Ended.FAILED, Ended.TIMED_OUT)
+UNRECORDED = (Ended.WAITING, Ended.PARKED, Ended.CANCELLED)
+
+
+class Stopped(StrEnum):
+    """Why a run ended."""
+
+    COMPLETED = "completed"
+    IDLE = "idle"  # nothing is due, and the session is not at its end
+    WAITING = "waiting"
+    PAUSED = "paused"
+    PARKED = "parked"
+    LIMIT = "limit"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+EXIT_CODES = {
+    Stopped.COMPLETED: 0,
+    Stopped.IDLE: 0,
+    Stopped.WAITING: 3,
+    Stopped.PAUSED: 3,
+    Stopped.PARKED: 6,
+    Stopped.LIMIT: 6,
+    Stopped.FAILED: 1,
+    Stopped.INTERRUPTED: 130,
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a run ended, and what to do now."""
+
+    stopped: Stopped
+    message: str
+    details: tuple[str, ...] = ()
+    until: datetime | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that says it."""
+        return EXIT_CODES[self.stopped]
+
+
+@dataclass
+class Flight:
+    """An action under way."""
+
+    job: Job
+    task: asyncio.Task[tuple[Outcome, Reply | None]]
+    seen: dict[str, str | None]  # what the files it rewrites were when it began
+    inputs: dict[str, str]
+    since: float
+    last_at: float
+    beat: Beat = field(default_factory=Beat)
+
+
+class View(Protocol):
+    """Who watches a run."""
+
+    def event(self, kind: str, fields: dict[str, object]) -> None:
+        """Something was noted in the journal."""
+        ...
+
+    def tick(self, flights: list[Flight], ledger: Ledger, summary: Summary) -> None:
+        """Time went by."""
+        ...
+
+
+class Driver(Generic[S]):
+    """Drives one session until nothing more can be done now."""
+
+    def __init__(
+        self, session: Session[S], tools: Tools, lease: Lease, *, limits: Limits, view: View | None = None
+    ) -> None:
+        self._session = session
+        self._performer = Performer(session, tools)
+        self._tools = tools
+        self._lease = lease
+        self._limits = limits
+        self._view = view
+        self._flights: dict[str, Flight] = {}
+        self._held: dict[str, tuple[Stopped, str]] = {}
+        self._waits: dict[str, str] = {}  # answers only a person can give; not asked for again in this run
+        self._repeats: Counter[str] = Counter()
+        self._refreshed = (time.monotonic(), 0.0)
+        self._ticked = 0.0
+        self._word: control.Word | None = None
+        self._interrupted = False
+
+    def interrupt(self) -> None:
+        """End what is under way and stop."""
+        self._interrupted = True
+        for flight in self._flights.values():
+            flight.task.cancel()
+
+    async def drive(self) -> Report:
+        """Run until nothing more can be done now."""
+        self._session.journal.epoch = self._lease.epoch
+        self._note("driver")
+        process.end_leftovers(self._session.run / "spool")
+        self._settle_open_tries()
+        try:
+            while not self._interrupted:
+                self._start_due()
+                if not self._flights:
+                    break
+                await self._wait()
+        finally:
+            await self._end_flights()
+            self._heartbeat()
+        return self._report()
+
+    # -- starting -----------------------------------------------------------------------
+
+    def _start_due(self) -> None:
+        """Start everything that is due and that limits allow."""
+        self._held.clear()
+        self._word = control.read(self._session.folder)
+        if self._word is control.Word.STOP:
+            for flight in self._flights.values():
+                flight.task.cancel()
+        for action in self._session.workflow.plan(self._session.state):
+            if action.path in self._flights:
+                continue
+            if self._word is not None:
+                self._held[action.path] = (Stopped.PAUSED, "")
+                return
+            if isinstance(action, Ask | Run) and self._busy() >= self._limits.agents_max:
+                return
+            reason = self._reason_to_hold(action)
+            if reason is None:
+                self._start(action)
+                self._word = control.read(self._session.folder)
+            else:
+                self._held[action.path] = reason
+
+    def _busy(self) -> int:
+        return sum(isinstance(f.job.action, Ask | Run) for f in self._flights.values())
+
+    def _reason_to_hold(self, action: Action) -> tuple[Stopped, str] | None:
+        """Why an action that is due does not start; None when it does."""
+        record = self._session.ledger.of(action.path)
+        if isinstance(action, Decide):
+            return Stopped.WAITING, action.question
+        if action.path in self._waits:
+            return Stopped.WAITING, self._waits[action.path]
+        if record.parked_until and record.parked_until > self._tools.clock():
+            return Stopped.PARKED, f"{action.path} is parked until {stamp(record.parked_until)}"
+        attempts_max = self._attempts_max(action)
+        if record.failures >= attempts_max:
+            return Stopped.FAILED, f"{action.path} failed {record.failures} times: {record.last_error}"
+        if record.cutoffs >= self._limits.cutoffs_max:
+            return Stopped.FAILED, f"{action.path} was cut off {record.cutoffs} times"
+        if self._repeats[action.path] >= REPEATS_MAX:
+            return Stopped.FAILED, f"{action.path} is due again after it was done {REPEATS_MAX} times"
+        if isinstance(action, Run) and action.exclusive and self._runs(action.exclusive):
+            return Stopped.IDLE, ""
+        if isinstance(action, Ask):
+            limit = spent(self._limits, self._session.ledger, self._busy())
+            return (Stopped.LIMIT, f"{limit} is reached") if limit else None
+        return None
+
+    def _attempts_max(self, action: Action) -> int:
+        if isinstance(action, Run):
+            return action.attempts_max
+        return self._limits.attempts_max if isinstance(action, Ask) else 1
+
+    def _runs(self, word: str) -> bool:
+        return any(
+            isinstance(f.job.action, Run) and f.job.action.exclusive == word for f in self._flights.values()
+        )
+
+    def _start(self, action: Action) -> None:
+        session = self._session
+        seen = {p: self._fresh_digest(p) for p in (action.path, *_outputs(action))}
+        inputs = {p: session.files.digest(p) or "" for p in action.inputs}
+        job = self._job(action, inputs)
+        begin = session.workflow.begin(session.state, action, self._tools.clock())
+        if begin:
+            session.carry_out(begin, {}, self._lease)
+        self._lease.check()
+        flight_key = action.path
+        now = time.monotonic()
+        task = asyncio.create_task(self._performer.perform(job, lambda beat: self._beat(flight_key, beat)))
+        self._flights[flight_key] = Flight(job, task, seen, inputs, now, now)
+
+    def _fresh_digest(self, path: str) -> str | None:
+        self._session.files.forget(path)
+        return self._session.files.digest(path)
+
+    def _job(self, action: Action, inputs: dict[str, str]) -> Job:
+        """The next try at an action; a try that was complete when its driver died is taken up again."""
+        record = self._session.ledger.of(action.path)
+        agent = self._tools.config.agent_for(action.role) if isinstance(action, Ask) else None
+        if record.open_try is not None:
+            if self._performer.is_complete(action, agent, record.open_try) and self._inputs_hold(
+                action, record
+            ):
+                self._note("recovered", action=action.path, **{"try": record.open_try})
+                return Job(action, record.open_try, agent, continues=True)
+            self._note("cutoff", action=action.path, **{"try": record.open_try})
+        goes_on = (
+            agent is not None and record.vendor_session is not None and record.vendor_agent == agent.name
+        )
+        hint = _hint(record)
+        job = Job(
+            action,
+            record.tries + 1,
+            agent,
+            resume=record.vendor_session if goes_on else None,
+            counted=dict(record.raw_usage) if goes_on else None,
+            hint=hint,
+            continues=goes_on or bool(hint),
+        )
+        if not isinstance(action, Derive):
+            self._note("started", **_started_fields(job, inputs))
+        return job
+
+    def _inputs_hold(self, action: Action, record: Record) -> bool:
+        """Whether a recovered answer still answers: its inputs are what they were."""
+        ours = {action.path, *_outputs(action)}
+        return all((self._fresh_digest(p) or "") == d for p, d in record.inputs.items() if p not in ours)
+
+    def _settle_open_tries(self) -> None:
+        """Count what a dead driver's finished tries cost, where their files are already there."""
+        open_paths = {p for p, r in self._session.ledger.records.items() if r.open_try is not None}
+        if not open_paths:
+            return
+        due = {a.path for a in self._session.workflow.plan(self._session.state)}
+        for path in sorted(open_paths - due):
+            record = self._session.ledger.of(path)
+            usage = self._performer.usage_in_spool(path, record.open_try or 0)
+            fields: dict[str, object] = {"action": path, "ended": Ended.DONE, "why": "its files were there"}
+            if usage is not None:
+                fields["usage"] = usage_json(usage)
+            self._note("finished", **fields)
+
+    # -- waiting ------------------------------------------------------------------------
+
+    async def _wait(self) -> None:
+        """Wait until one action ends or a second went by, then take in what happened."""
+        tasks = [f.task for f in self._flights.values()]
+        done, _ = await asyncio.wait(tasks, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
+        for path in [p for p, f in self._flights.items() if f.task in done]:
+            flight = self._flights.pop(path)
+            self._finish(flight)
+        self._look_at_the_disk()
+        if time.monotonic() - self._ticked >= TICK_S:
+            self._ticked = time.monotonic()
+            self._heartbeat()
+
+    def _look_at_the_disk(self) -> None:
+        at, cost = self._refreshed
+        begin = time.monotonic()
+        if begin - at > max(TICK_S, REFRESH_SHARE * cost):
+            self._session.refresh()
+            self._refreshed = (time.monotonic(), time.monotonic() - begin)
+
+    def _beat(self, path: str, beat: Beat) -> None:
+        flight = self._flights.get(path)
+        if flight is None:
+            return
+        if beat.vendor_session and beat.vendor_session != flight.beat.vendor_session and flight.job.agent:
+            self._note("vendor", action=path, session=beat.vendor_session, agent=flight.job.agent.name)
+        flight.beat = beat
+        flight.last_at = time.monotonic()
+
+    async def _end_flights(self) -> None:
+        """End what is under way; what was complete is kept."""
+        for flight in self._flights.values():
+            flight.task.cancel()
+        for flight in list(self._flights.values()):
+            await asyncio.wait([flight.task])
+            self._finish_cancelled(flight)
+        self._flights.clear()
+
+    # -- finishing ----------------------------------------------------------------------
+
+    def _finish(self, flight: Flight) -> None:
+        """Leave an action's files and note its end."""
+        if flight.task.cancelled():
+            self._finish_cancelled(flight)
+            return
+        outcome, reply = flight.task.result()
+        action = flight.job.action
+        record = self._session.ledger.of(action.path)
+        final = outcome.ended not in RETRIED or record.failures + 1 >= self._attempts_max(action)
+        wrote: dict[str, str] = {}
+        kept: list[str] = []
+        if outcome.ended not in UNRECORDED and final:
+            changes = self._session.workflow.apply(self._session.state, action, outcome)
+            wrote, kept = self._session.carry_out(changes, flight.seen, self._lease)
+            self._repeats[action.path] += 1
+        if outcome.ended is Ended.WAITING:
+            self._waits[action.path] = outcome.error
+        self._note("finished", **_finished_fields(flight, outcome, reply, wrote))
+        for path in kept:
+            self._note("kept", file=path, why="a person changed it")
+
+    def _finish_cancelled(self, flight: Flight) -> None:
+        outcome = Outcome(Ended.CANCELLED, error="ended by us")
+        self._note("finished", **_finished_fields(flight, outcome, None, {}))
+
+    def _note(self, kind: str, **fields: object) -> None:
+        self._session.note(kind, fields)
+        if self._view is not None:
+            self._view.event(kind, fields)
+
+    def _heartbeat(self) -> None:
+        """Leave a sign of life for other terminals. Runtime only: it may be lost."""
+        now = time.monotonic()
+        rows = [_row(path, f, now) for path, f in self._flights.items()]
+        path = self._session.run / "heartbeat.json"
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(
+            json.dumps({"at": stamp(self._tools.clock()), "actions": rows}), encoding="utf-8"
+        )
+        temporary.replace(path)
+        if self._view is not None:
+            summary = self._session.workflow.summary(self._session.state)
+            self._view.tick(list(self._flights.values()), self._session.ledger, summary)
+
+    # -- the end ------------------------------------------------------------------------
+
+    def _report(self) -> Report:
+        """Why nothing more can be done now, worst reason first."""
+        if self._interrupted:
+            return Report(
+                Stopped.INTERRUPTED, f"interrupted; `rondel resume {self._session.ref.name}` goes on"
+            )
+        held = self._held.values()
+        if self._word is not None:
+            return Report(Stopped.PAUSED, f"{self._word}d; `rondel resume {self._session.ref.name}` goes on")
+        for stopped in (Stopped.FAILED, Stopped.LIMIT, Stopped.PARKED, Stopped.WAITING):
+            details = tuple(dict.fromkeys(words for s, words in held if s is stopped))
+            if details:
+                return Report(
+                    stopped, details[0], details, self._earliest() if stopped is Stopped.PARKED else None
+                )
+        summary = self._session.workflow.summary(self._session.state)
+        if summary.status is Status.FAILED:
+            return Report(
+                Stopped.FAILED, summary.waiting_for or f"{summary.title}: failed in {summary.phase}"
+            )
+        if summary.status is Status.WAITING:
+            return Report(Stopped.WAITING, summary.waiting_for or summary.next)
+        if summary.status is Status.COMPLETED:
+            return Report(Stopped.COMPLETED, summary.title)
+        return Report(Stopped.IDLE, summary.next)
+
+    def _earliest(self) -> datetime | None:
+        times = [r.parked_until for p in self._held if (r := self._session.ledger.of(p)).parked_until]
+        return min((t for t in times if t), default=None)
+
+
+def _outputs(action: Action) -> tuple[str, ...]:
+    return action.outputs if isinstance(action, Ask | Run | Derive) else ()
+
+
+def _hint(record: Record) -> str:
+    if not record.last_error.startswith("the checks failed"):
+        return ""
+    return (
+        f"\n\n## Your last try\n\nYour edit is still in the working folder. {record.last_error}\nMend it.\n"
+    )
+
+
+def _started_fields(job: Job, inputs: dict[str, str]) -> dict[str, object]:
+    action = job.action
+    fields: dict[str, object] = {"action": action.path, "try": job.number}
+    if job.agent is not None and isinstance(action, Ask):
+        fields |= {"role": action.role, "agent": job.agent.name, "model": job.agent.model}
+    if isinstance(action, Ask | Run) and action.workspace.base:
+        fields["base"] = action.workspace.base
+    if inputs:
+        fields["inputs"] = inputs
+    return fields
+
+
+def _finished_fields(
+    flight: Flight, outcome: Outcome, reply: Reply | None, wrote: dict[str, str]
+) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "action": flight.job.action.path,
+        "try": flight.job.number,
+        "ended": outcome.ended,
+        "seconds": round(time.monotonic() - flight.since, 3),
+    }
+    if wrote:
+        fields["files"] = wrote
+    if flight.inputs and isinstance(flight.job.action, Derive):
+        fields["inputs"] = flight.inputs
+    if outcome.error:
+        fields["error"] = outcome.error[:2000]
+    if outcome.text:
+        fields["result"] = digest(outcome.text)
+    if outcome.until:
+        fields["until"] = stamp(outcome.until)
+    if outcome.commit:
+        fields["commit"] = outcome.commit
+    if reply is not None:
+        fields |= {"usage": usage_json(outcome.usage), "agent": outcome.agent, "model": outcome.model}
+        if reply.raw_usage:
+            fields["raw_usage"] = dict(reply.raw_usage)
+        if reply.vendor_session:
+            fields["session"] = reply.vendor_session
+    return fields
+
+
+def _row(path: str, flight: Flight, now: float) -> dict[str, object]:
+    return {
+        "action": path,
+        "agent": flight.job.agent.name if flight.job.agent else "",
+        "elapsed_s": round(now - flight.since, 1),
+        "last_output_s": round(now - flight.last_at, 1),
+        "last": flight.beat.text[:200],
+        "tokens": flight.beat.tokens,
+    }

@@ -1,0 +1,127 @@
+"""The executor: where an action runs. A boundary of its own.
+
+A job is named by `session/action/try`; running it twice is running it once: what is
+complete in its spool is found again, whoever started it. Here jobs are local processes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from rondel.agents.base import Agent, Beat, Reply, Request
+from rondel.engine.ledger import usage_json, usage_of
+from rondel.model.outcomes import Ended
+from rondel.model.times import parse_time
+
+REPLY = "reply.json"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply and when it came."""
+
+    reply: Reply
+    started_at: datetime
+    finished_at: datetime
+
+
+class Executor(Protocol):
+    """Where jobs run."""
+
+    async def submit(self, agent: Agent, request: Request, beat: Callable[[Beat], None]) -> Answer:
+        """The answer to a job: found when it is there already, asked for otherwise."""
+        ...
+
+    def find(self, agent: Agent, request: Request) -> Answer | None:
+        """The answer of a job that ended, even if the driver that started it is dead."""
+        ...
+
+
+class LocalExecutor:
+    """Jobs as processes of this machine; their spools are folders."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+
+    async def submit(self, agent: Agent, request: Request, beat: Callable[[Beat], None]) -> Answer:
+        """See `Executor`."""
+        found = self.find(agent, request)
+        if found is not None:
+            return found
+        started = self._clock()
+        request.spool.mkdir(parents=True, exist_ok=True)
+        (request.spool / "prompt.md").write_text(request.prompt, encoding="utf-8", errors="surrogateescape")
+        (request.spool / "started").write_text(started.isoformat(), encoding="utf-8")
+        reply = await agent.run(request, beat)
+        answer = Answer(reply, started, self._clock())
+        if reply.ended not in (Ended.CANCELLED, Ended.WAITING):
+            _keep(request.spool, answer)
+        return answer
+
+    def find(self, agent: Agent, request: Request) -> Answer | None:
+        """See `Executor`."""
+        kept = kept_answer(request.spool)
+        if kept is not None:
+            return kept
+        if not request.spool.is_dir():
+            return None
+        reply = agent.recover(request)
+        if reply is None:
+            return None
+        answer = Answer(reply, _started(request.spool) or self._clock(), self._clock())
+        _keep(request.spool, answer)
+        return answer
+
+
+def _keep(spool: Path, answer: Answer) -> None:
+    """Note the answer beside its output, so that applying it again gives the same files."""
+    reply = answer.reply
+    record = {
+        "ended": reply.ended,
+        "text": reply.text,
+        "error": reply.error,
+        "usage": usage_json(reply.usage),
+        "raw_usage": dict(reply.raw_usage),
+        "vendor_session": reply.vendor_session,
+        "model": reply.model,
+        "exit_code": reply.exit_code,
+        "until": reply.until.isoformat() if reply.until else None,
+        "started_at": answer.started_at.isoformat(),
+        "finished_at": answer.finished_at.isoformat(),
+    }
+    temporary = spool / f"{REPLY}.tmp"
+    temporary.write_text(json.dumps(record), encoding="utf-8", errors="surrogateescape")
+    temporary.replace(spool / REPLY)
+
+
+def kept_answer(spool: Path) -> Answer | None:
+    """The answer noted in a spool."""
+    try:
+        record = json.loads((spool / REPLY).read_text(encoding="utf-8", errors="surrogateescape"))
+        reply = Reply(
+            Ended(record["ended"]),
+            text=str(record["text"]),
+            error=str(record["error"]),
+            usage=usage_of(record["usage"]) or Reply(Ended.DONE).usage,
+            raw_usage=record["raw_usage"],
+            vendor_session=record["vendor_session"],
+            model=str(record["model"]),
+            exit_code=record["exit_code"],
+            until=parse_time(record["until"]),
+        )
+        started, finished = parse_time(record["started_at"]), parse_time(record["finished_at"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return Answer(reply, started, finished) if started and finished else None
+
+
+def _started(spool: Path) -> datetime | None:
+    try:
+        return parse_time((spool / "started").read_text(encoding="utf-8"))
+    except OSError:
+        return None

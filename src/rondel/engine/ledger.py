@@ -1,0 +1,157 @@
+"""The ledger: what the journal says so far, folded as it grows.
+
+Attempts, cut-offs, parking and cost hold across resumes because they are read from here.
+Losing the journal loses these counts and the history, never progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rondel.model.outcomes import Ended, Usage
+from rondel.model.times import parse_time
+
+COUNTED = (Ended.FAILED, Ended.TIMED_OUT, Ended.REJECTED, Ended.CONFLICT)
+
+
+@dataclass
+class Record:
+    """What the journal says of one action."""
+
+    tries: int = 0  # how often it was started; numbers its spools
+    failures: int = 0  # attempts that count
+    cutoffs: int = 0  # starts that a driver's death ended
+    open_try: int | None = None  # started, and no end noted
+    parked_until: datetime | None = None
+    vendor_session: str | None = None
+    vendor_agent: str = ""
+    raw_usage: Mapping[str, object] = field(default_factory=dict)
+    last_error: str = ""
+    agent: str = ""
+    model: str = ""
+    role: str = ""
+    base: str = ""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)  # what it left, by digest
+    done: bool = False
+
+
+class Ledger:
+    """All records of a session, and its totals."""
+
+    def __init__(self, events: Iterable[Mapping[str, object]] = ()) -> None:
+        self.records: dict[str, Record] = {}
+        self.usage = Usage()
+        self.asks = 0
+        self.seconds = 0.0
+        self.wrote: dict[str, str] = {}  # every file the engine left, by its last digest
+        self._driver_since: datetime | None = None
+        self._last: datetime | None = None
+        for event in events:
+            self.note(event)
+
+    def of(self, path: str) -> Record:
+        """The record of an action."""
+        found = self.records.get(path)
+        if found is None:
+            found = self.records[path] = Record()
+        return found
+
+    def note(self, event: Mapping[str, object]) -> None:
+        """Take one event in. Unknown kinds and missing fields do no harm."""
+        self._clock(event)
+        path = event.get("action")
+        if isinstance(path, str):
+            note = _NOTES.get(str(event.get("kind")))
+            if note:
+                note(self, self.of(path), event)
+
+    def _clock(self, event: Mapping[str, object]) -> None:
+        """Seconds count while a driver is at work: from its first event to its latest."""
+        at = parse_time(event.get("at"))
+        if at is None:
+            return
+        if event.get("kind") != "driver" and self._last is not None:
+            self.seconds += max(0.0, (at - self._last).total_seconds())
+        self._last = at
+
+    def _started(self, record: Record, event: Mapping[str, object]) -> None:
+        number = event.get("try")
+        record.tries = number if isinstance(number, int) else record.tries + 1
+        record.open_try = record.tries
+        record.done = False
+        record.agent, record.model = str(event.get("agent", "")), str(event.get("model", ""))
+        record.role, record.base = str(event.get("role", "")), str(event.get("base", ""))
+        record.inputs = _digests(event.get("inputs"))
+
+    def _vendor(self, record: Record, event: Mapping[str, object]) -> None:
+        session = event.get("session")
+        record.vendor_session = session if isinstance(session, str) else None
+        record.vendor_agent = str(event.get("agent", ""))
+
+    def _cutoff(self, record: Record, _: Mapping[str, object]) -> None:
+        record.cutoffs += 1
+        record.open_try = None
+
+    def _retry(self, record: Record, _: Mapping[str, object]) -> None:
+        record.failures = record.cutoffs = 0
+        record.parked_until = None
+
+    def _finished(self, record: Record, event: Mapping[str, object]) -> None:
+        ended = event.get("ended")
+        record.open_try = None
+        record.last_error = str(event.get("error", ""))
+        record.parked_until = parse_time(event.get("until")) if ended == Ended.PARKED else None
+        if ended in COUNTED:
+            record.failures += 1
+        if ended != Ended.CANCELLED:
+            record.vendor_session = None
+        if ended in (Ended.PARKED, Ended.CANCELLED) and isinstance(session := event.get("session"), str):
+            record.vendor_session = session
+        record.done = ended == Ended.DONE
+        raw = event.get("raw_usage")
+        record.raw_usage = raw if isinstance(raw, dict) else {}
+        record.files = _digests(event.get("files"))
+        record.inputs = _digests(event.get("inputs")) or record.inputs
+        self.wrote.update(record.files)
+        usage = usage_of(event.get("usage"))
+        if usage is not None:
+            self.usage += usage
+            self.asks += 1
+
+
+_NOTES = {
+    "started": Ledger._started,  # noqa: SLF001 - the table is part of the class
+    "vendor": Ledger._vendor,  # noqa: SLF001
+    "cutoff": Ledger._cutoff,  # noqa: SLF001
+    "retry": Ledger._retry,  # noqa: SLF001
+    "finished": Ledger._finished,  # noqa: SLF001
+}
+
+
+def usage_of(value: object) -> Usage | None:
+    """Usage from its journal form; None when there is none."""
+    if not isinstance(value, dict):
+        return None
+    numbers = [value.get(k, 0) for k in ("input_tokens", "output_tokens", "cached_tokens")]
+    counts = [n if isinstance(n, int) else 0 for n in numbers]
+    usd = value.get("usd")
+    return Usage(counts[0], counts[1], counts[2], float(usd) if isinstance(usd, int | float) else None)
+
+
+def usage_json(usage: Usage) -> dict[str, object]:
+    """Usage in its journal form."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "usd": usage.usd,
+    }
+
+
+def _digests(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        return {}
+    return {k: v for k, v in value.items() if isinstance(k, str) and isinstance(v, str)}

@@ -1,0 +1,81 @@
+"""What a probe may do in the repository: git, files, programs; all bounded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from rondel.agents.process import clean_env
+from rondel.errors import GitError, RondelError, UnsafePath
+from rondel.store import files
+
+GIT_S = 120
+OUTPUT_MAX = 64_000_000
+QUIET = (
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.quotePath=false",
+    "-c",
+    "diff.external=",
+    "-c",
+    "core.fsmonitor=false",
+)
+
+
+class RepositoryLook:
+    """See `rondel.model.workflow.Look`."""
+
+    def __init__(self, root: Path, clock: Callable[[], datetime]) -> None:
+        self.root = str(root)
+        self._clock = clock
+
+    @property
+    def at(self) -> datetime:
+        """See `Look`."""
+        return self._clock()
+
+    def git(self, *args: str, check: bool = True) -> str:
+        """See `Look`."""
+        code, out, err = self.run(["git", "--no-pager", *QUIET, *args], timeout_s=GIT_S)
+        if check and code != 0:
+            raise GitError(f"git {' '.join(args[:3])}: {err.strip() or f'status {code}'}")
+        return out
+
+    def file(self, path: str, size_max: int = 1_000_000) -> bytes | None:
+        """See `Look`."""
+        try:
+            full = files.safe_join(Path(self.root), path)
+            if not full.is_file() or full.is_symlink():
+                return None
+            with full.open("rb") as f:
+                return f.read(size_max)
+        except (OSError, UnsafePath):
+            return None
+
+    def run(self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60) -> tuple[int, str, str]:
+        """See `Look`."""
+        env = clean_env(("HOME", "XDG_CONFIG_HOME", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"), {})
+        env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8", "PWD": self.root}
+        try:
+            done = subprocess.run(
+                list(argv),
+                cwd=self.root,
+                env=env,
+                input=stdin.encode(),
+                capture_output=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except FileNotFoundError as e:
+            raise RondelError(f"{argv[0]} is not installed, or {self.root} is gone") from e
+        except subprocess.TimeoutExpired as e:
+            raise RondelError(f"{os.path.basename(argv[0])} did not end within {timeout_s:.0f} s") from e  # noqa: PTH119 - a program's name
+        return done.returncode, _text(done.stdout), _text(done.stderr)
+
+
+def _text(data: bytes) -> str:
+    return data[:OUTPUT_MAX].decode(errors="replace")

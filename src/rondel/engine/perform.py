@@ -1,0 +1,334 @@
+"""Performing one action: from what is due to its outcome. Everything that waits is here."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from rondel.agents import process, roster
+from rondel.agents.base import Agent, Beat, Reply, Request
+from rondel.agents.settings import AgentSettings
+from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Workspaces
+from rondel.config import Config
+from rondel.engine.executor import Answer, Executor, kept_answer
+from rondel.engine.session import Session
+from rondel.errors import RondelError
+from rondel.model.actions import Access, Action, Ask, Derive, Probe, Run
+from rondel.model.digests import digest
+from rondel.model.outcomes import Ended, Outcome, Usage
+from rondel.model.workflow import Look
+
+S = TypeVar("S")
+
+TAIL = 4000
+COLLECT_MAX = 20_000_000
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What performing needs besides the session."""
+
+    config: Config
+    look: Look
+    executor: Executor
+    workspaces: Workspaces
+    clock: Callable[[], datetime]
+    build: Callable[[AgentSettings], Agent] = roster.build
+
+
+@dataclass(frozen=True)
+class Job:
+    """One try at an action."""
+
+    action: Action
+    number: int  # of the try; names the spool
+    agent: AgentSettings | None = None
+    resume: str | None = None
+    counted: dict[str, object] | None = None
+    hint: str = ""  # what went wrong with the try before
+    continues: bool = False  # goes on where a cut-off try stopped: the workspace is kept as it is
+
+
+class Performer(Generic[S]):
+    """Performs the actions of one session."""
+
+    def __init__(self, session: Session[S], tools: Tools) -> None:
+        self._session = session
+        self._tools = tools
+        self._agents: dict[str, Agent] = {}
+
+    async def perform(self, job: Job, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
+        """The outcome of an action, and the vendor's reply where there was one."""
+        started = self._tools.clock()
+        try:
+            match job.action:
+                case Ask():
+                    return await self._ask(job, job.action, beat)
+                case Run():
+                    return await self._run(job, job.action), None
+                case Probe():
+                    look = self._tools.look
+                    data = await asyncio.to_thread(self._session.workflow.probe, job.action, look)
+                    return self._outcome(started, data=data), None
+                case Derive():
+                    return self._outcome(started), None
+                case _:
+                    return self._outcome(started, Ended.WAITING, error=job.action.question), None
+        except RondelError as e:
+            return self._outcome(started, Ended.FAILED, error=str(e)), None
+
+    def _outcome(
+        self, started: datetime, ended: Ended = Ended.DONE, *, error: str = "", data: object = None
+    ) -> Outcome:
+        return Outcome(ended, error=error, data=data, started_at=started, finished_at=self._tools.clock())
+
+    # -- asking -------------------------------------------------------------------------
+
+    async def _ask(self, job: Job, ask: Ask, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
+        """Ask; send a wrong answer back once; take the edits over."""
+        settings = job.agent or self._tools.config.agent_for(ask.role)
+        agent = self._agent(settings)
+        there = await self._edit_that_is_there(job, ask, settings)
+        if there is not None:
+            return there
+        cwd = await self._workspace(ask, job.continues, job.number)
+        prompt = self._session.workflow.prompt(self._session.state, ask) + job.hint
+        request = self._request(job, ask, settings, prompt, cwd)
+        answer = await self._tools.executor.submit(agent, request, beat)
+        wrong = self._wrong(ask, answer)
+        if wrong:
+            answer = await self._repair(agent, request, answer, wrong, beat)
+            wrong = self._wrong(ask, answer)
+        outcome = _of_answer(answer, settings)
+        if wrong:
+            outcome = replace(outcome, ended=Ended.REJECTED, error=wrong)
+        if outcome.ok and ask.workspace.access is Access.WRITE:
+            outcome = await self._take_over(ask, cwd, outcome)
+        return outcome, answer.reply
+
+    async def _edit_that_is_there(
+        self, job: Job, ask: Ask, settings: AgentSettings
+    ) -> tuple[Outcome, Reply | None] | None:
+        """An edit whose commit its target already holds is done, whoever noted it."""
+        space = ask.workspace
+        if space.access is not Access.WRITE or space.target is None:
+            return None
+        find = self._tools.workspaces.find
+        commit = await asyncio.to_thread(find, self._session.ref.name, ask.path, space.target)
+        if commit is None:
+            return None
+        answer = self._find(ask, settings, job.number)
+        outcome = _of_answer(answer, settings) if answer else self._outcome(self._tools.clock())
+        return _with_commit(
+            replace(outcome, ended=Ended.DONE, error=""), commit
+        ), answer.reply if answer else None
+
+    def is_complete(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
+        """Whether a try that a dead driver left has its whole answer in the spool."""
+        if isinstance(action, Ask) and agent is not None:
+            return self._find(action, agent, number) is not None
+        return isinstance(action, Run) and process.finished(self.spool(action.path, number)) is not None
+
+    def usage_in_spool(self, path: str, number: int) -> Usage | None:
+        """What a finished try cost, from its spool alone."""
+        kept = kept_answer(self.spool(path, number))
+        return kept.reply.usage if kept else None
+
+    def _find(self, ask: Ask, settings: AgentSettings, number: int) -> Answer | None:
+        spool = self.spool(ask.path, number)
+        request = self._request(Job(ask, number), ask, settings, "", spool)
+        return self._tools.executor.find(self._agent(settings), request)
+
+    def _agent(self, settings: AgentSettings) -> Agent:
+        if settings.name not in self._agents:
+            self._agents[settings.name] = self._tools.build(settings)
+        return self._agents[settings.name]
+
+    def _wrong(self, ask: Ask, answer: Answer) -> str | None:
+        if answer.reply.ended is not Ended.DONE:
+            return None
+        return self._session.workflow.check(self._session.state, ask, answer.reply.text)
+
+    async def _repair(
+        self, agent: Agent, request: Request, answer: Answer, wrong: str, beat: Callable[[Beat], None]
+    ) -> Answer:
+        """One more answer, after the exact words of what was wrong with the first."""
+        reply = answer.reply
+        short = (
+            f"Your answer cannot be used: {wrong}\n\nAnswer again, in full, in the form you were asked for.\n"
+        )
+        again = replace(
+            request,
+            prompt=short
+            if reply.vendor_session
+            else f"{request.prompt}\n\n---\n\nYou answered:\n\n{reply.text}\n\n{short}",
+            spool=request.spool / "repair",
+            resume=reply.vendor_session,
+            counted=reply.raw_usage,
+        )
+        second = await self._tools.executor.submit(agent, again, beat)
+        total = reply.usage + second.reply.usage
+        return Answer(replace(second.reply, usage=total), answer.started_at, second.finished_at)
+
+    def _request(self, job: Job, ask: Ask, settings: AgentSettings, prompt: str, cwd: Path) -> Request:
+        session = self._session
+        return Request(
+            prompt=prompt,
+            role=ask.role,
+            session=session.ref.name,
+            action=ask.path,
+            attempt=job.number,
+            cwd=cwd,
+            spool=self.spool(ask.path, job.number),
+            home=session.run / "home",
+            access=ask.workspace.access,
+            clocks=settings.clocks,
+            resume=job.resume,
+            counted=job.counted or {},
+            prompt_file=self._manual(ask.path, ask.prompt_file, "prompt"),
+            reply_file=self._manual(ask.path, ask.reply_file, "response"),
+        )
+
+    def _manual(self, path: str, given: str | None, what: str) -> Path:
+        return self._session.folder / (given or f".rondel/manual/{slot(path)}.{what}.md")
+
+    def spool(self, path: str, number: int) -> Path:
+        """The folder of one try's output."""
+        return self._session.run / "spool" / slot(path) / str(number)
+
+    # -- workspaces ---------------------------------------------------------------------
+
+    async def _workspace(self, action: Ask | Run, continues: bool, number: int) -> Path:
+        """The folder an action works in."""
+        space = action.workspace
+        if space.access is Access.NONE:
+            scratch = self.spool(action.path, number) / "scratch"
+            scratch.mkdir(parents=True, exist_ok=True)
+            return scratch
+        base = space.base or "HEAD"
+        trees = self._tools.workspaces
+        if space.access is Access.READ:
+            return await asyncio.to_thread(trees.read, base)
+        return await asyncio.to_thread(
+            partial(
+                trees.write,
+                self._session.ref.name,
+                space.name or action.path,
+                base,
+                setup=self._tools.config.project.setup,
+                keep=continues or space.name is not None,
+            )
+        )
+
+    async def _take_over(self, ask: Ask, cwd: Path, outcome: Outcome) -> Outcome:
+        """Make the edits one commit and put it on top of its target."""
+        session, trees = self._session.ref.name, self._tools.workspaces
+        title = ask.title or ask.path
+        commit = await asyncio.to_thread(trees.commit, cwd, session, ask.path, title)
+        if commit is None or ask.workspace.target is None:
+            return _with_commit(outcome, commit)
+        result = await asyncio.to_thread(trees.integrate, cwd, ask.workspace.target, ask.workspace.checks)
+        if isinstance(result, Conflict):
+            files = ", ".join(result.files)
+            error = f"the edit does not go on top of {ask.workspace.target}: {files}"
+            return replace(
+                _with_commit(outcome, commit), ended=Ended.CONFLICT, error=error, conflicts=result.files
+            )
+        if isinstance(result, ChecksFailed):
+            error = f"the checks failed after the edit: {result.output[-TAIL:]}"
+            return replace(_with_commit(outcome, commit), ended=Ended.FAILED, error=error)
+        await asyncio.to_thread(trees.remove, cwd)
+        return _with_commit(outcome, result)
+
+    # -- running ------------------------------------------------------------------------
+
+    async def _run(self, job: Job, run: Run) -> Outcome:
+        """Run a command under the reaper; its output is in the spool and in the outcome."""
+        started = self._tools.clock()
+        cwd = await self._workspace(run, job.continues, job.number)
+        spool = self.spool(run.path, job.number)
+        argv = ("bash", "-c", run.command) if isinstance(run.command, str) else run.command
+        env = process.clean_env(("HOME",), dict(run.env))
+        env |= {
+            "RONDEL_SESSION": self._session.ref.name,
+            "RONDEL_ACTION": run.path,
+            "RONDEL_ATTEMPT": str(job.number),
+            "RONDEL_SESSION_DIR": str(self._session.folder),
+        }
+        wall = run.timeout_s or AgentSettings("run", "command").timeout_s
+        exit_ = process.finished(spool)
+        if exit_ is None:
+            child = process.Child(
+                argv=argv, cwd=cwd, env=env, spool=spool, stdin=run.stdin.encode(), wall_s=wall, idle_s=wall
+            )
+            exit_ = await process.run(child)
+        text = _read(spool / "out")
+        files = {name: data for name in run.collect if (data := _collect(cwd, name)) is not None}
+        outcome = Outcome(
+            Ended.DONE,
+            text=text,
+            started_at=started,
+            finished_at=self._tools.clock(),
+            exit_code=exit_.code if exit_.code is not None else 128 + (exit_.signal or 0),
+            files=files,
+        )
+        if exit_.reason == "cancelled":
+            return replace(outcome, ended=Ended.CANCELLED, error="ended by us")
+        if exit_.reason != "exited":
+            return replace(outcome, ended=Ended.TIMED_OUT, error=f"ended by the {exit_.reason} clock")
+        if exit_.code != 0:
+            words = _read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip()
+            return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
+        return outcome
+
+
+def slot(path: str) -> str:
+    """An action's path as one folder name: readable, and never the same for two."""
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', path).strip('.-')[-80:]}-{digest(path)[:8]}"
+
+
+def _of_answer(answer: Answer, settings: AgentSettings) -> Outcome:
+    reply = answer.reply
+    return Outcome(
+        reply.ended,
+        text=reply.text,
+        error=reply.error,
+        usage=reply.usage,
+        started_at=answer.started_at,
+        finished_at=answer.finished_at,
+        agent=settings.name,
+        model=reply.model or settings.model,
+        until=reply.until,
+        exit_code=reply.exit_code,
+    )
+
+
+def _with_commit(outcome: Outcome, commit: Commit | None) -> Outcome:
+    if commit is None:
+        return outcome
+    return replace(outcome, commit=commit.id, changed=commit.changed)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as f:
+            return f.read(COLLECT_MAX).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _collect(cwd: Path, name: str) -> bytes | None:
+    """A file of the workspace that is really in it."""
+    path = cwd / name
+    try:
+        if not path.resolve().is_relative_to(cwd.resolve()) or path.stat().st_size > COLLECT_MAX:
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None

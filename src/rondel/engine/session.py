@@ -1,0 +1,114 @@
+"""An open session: its folder, what the files show, its journal and its lease."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from rondel.engine.ledger import Ledger
+from rondel.errors import RondelError
+from rondel.model.changes import Aside, Change, Write
+from rondel.model.digests import digest
+from rondel.model.workflow import SessionRef, Workflow
+from rondel.store import files
+from rondel.store.changes import carry_out
+from rondel.store.journal import Journal
+from rondel.store.lease import Lease
+from rondel.store.snapshot import DiskSnapshot
+
+S = TypeVar("S")
+
+RUN = ".rondel/run"
+ASIDE = ".rondel/aside"
+
+
+class Session(Generic[S]):
+    """One session folder and the state it shows, read again only after something changed."""
+
+    def __init__(self, root: Path, ref: SessionRef, workflow: Workflow[S]) -> None:
+        self.root = root
+        self.ref = ref
+        self.workflow = workflow
+        self.folder = files.safe_join(root, ref.folder)
+        if not self.folder.is_dir():
+            raise RondelError(f"session {ref.name} has no folder {ref.folder}; see `rondel status`")
+        self.files = DiskSnapshot(self.folder, ref.beside)
+        self.run = self.folder / RUN
+        self.journal = Journal(self.run / "journal.jsonl")
+        self.ledger = Ledger(self.journal.events())
+        self._state: S | None = None
+
+    @property
+    def state(self) -> S:
+        """What the files show now."""
+        if self._state is None:
+            self._state = self.workflow.read(self.files, self.ref)
+        return self._state
+
+    def refresh(self) -> None:
+        """See what others changed on the disk."""
+        self.files.refresh()
+        self._state = None
+
+    def note(self, kind: str, fields: dict[str, object]) -> None:
+        """One event into the journal and the ledger."""
+        self.ledger.note(self.journal.add(kind, durable=True, **fields))
+
+    def carry_out(
+        self, changes: Sequence[Change], seen: dict[str, str | None], lease: Lease | None
+    ) -> tuple[dict[str, str], list[str]]:
+        """Leave the files; gives what was written by digest, and what of a person's was kept.
+
+        `seen` holds the digests that declared files had when the action began.
+        """
+        settled, kept = self._keep_theirs(changes, seen)
+        try:
+            carry_out(
+                self.folder,
+                settled,
+                beside=self.ref.beside,
+                guard=lease.check if lease else None,
+            )
+        finally:
+            for change in settled:
+                self.files.forget(change.path)
+                if isinstance(change, Aside):
+                    self.files.forget(change.to)
+            self._state = None
+        wrote = {c.path: digest(c.data) for c in settled if isinstance(c, Write)}
+        return {p: d for p, d in wrote.items() if not p.startswith(ASIDE)}, kept
+
+    def _keep_theirs(
+        self, changes: Sequence[Change], seen: dict[str, str | None]
+    ) -> tuple[list[Change], list[str]]:
+        """The changes with a person's edits respected: see `Write`."""
+        settled: list[Change] = []
+        kept: list[str] = []
+        for change in changes:
+            if not isinstance(change, Write) or not self._is_theirs(change, seen):
+                settled.append(change)
+                continue
+            kept.append(change.path)
+            spot = self._free_name(change.path)
+            if change.view:
+                settled += [Aside(change.path, spot), change]
+            else:
+                settled.append(Write(spot, change.data))
+        return settled, kept
+
+    def _is_theirs(self, change: Write, seen: dict[str, str | None]) -> bool:
+        self.files.forget(change.path)
+        current = self.files.digest(change.path)
+        if current is None or current == digest(change.data):
+            return False
+        if change.path in seen:
+            return current not in (seen[change.path], self.ledger.wrote.get(change.path))
+        ours = self.ledger.wrote.get(change.path)
+        return ours is not None and current != ours
+
+    def _free_name(self, path: str) -> str:
+        flat = path.replace("../", "").replace("/", "__")
+        taken = self.files.names(ASIDE)
+        number = next(n for n in range(1, len(taken) + 2) if f"{flat}.{n}" not in taken)
+        return f"{ASIDE}/{flat}.{number}"
