@@ -1,0 +1,154 @@
+"""The `command` agent: any program that reads a prompt and prints an answer.
+
+The prompt is its standard input, its standard output is the reply, a status other than 0
+is a failure. As a last line on standard error it may say what it used,
+`RONDEL_USAGE {"input_tokens": 10, "output_tokens": 20, "usd": 0.01}`; with the status 75 and a
+line `RONDEL_PARK 2026-11-15T12:00:00Z` there it asks to be tried again at that time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from rondel.agents.base import Beat, Reply, Request
+from rondel.agents.endings import cut_short, failed_status
+from rondel.agents.process import Child, Exit, Reason, clean_env, finished, output, run, tail
+from rondel.agents.settings import AgentSettings
+from rondel.errors import ConfigError
+from rondel.model.outcomes import NO_USAGE, Ended, Usage
+from rondel.model.times import parse_time
+
+PARKED = 75
+_USAGE = "RONDEL_USAGE "
+_PARK = "RONDEL_PARK "
+_TAIL = 20_000
+_BEAT_MAX = 200
+
+
+class CommandAgent:
+    """An agent that is a command line."""
+
+    kind = "command"
+
+    def __init__(self, settings: AgentSettings) -> None:
+        if not settings.command or not settings.command[0]:
+            raise ConfigError(f"agents.{settings.name}.command is missing; a command agent needs one")
+        self.name = settings.name
+        self.model = settings.model
+        self._settings = settings
+
+    async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
+        """See `Agent`."""
+
+        def show(line: bytes) -> None:
+            if text := line[-_BEAT_MAX:].decode(errors="replace").strip():
+                beat(Beat(text=text))
+
+        child = Child(
+            argv=self._argv(),
+            cwd=request.cwd,
+            env=self._env(request),
+            spool=request.spool,
+            stdin=request.prompt.encode(errors="replace"),
+            wall_s=request.clocks.wall_s,
+            idle_s=request.clocks.idle_s,
+        )
+        return self._reply(request, await run(child, on_line=show, on_err=show))
+
+    def recover(self, request: Request) -> Reply | None:
+        """See `Agent`."""
+        ended = finished(request.spool)
+        if ended is None or ended.reason in (Reason.LOST, Reason.CANCELLED):
+            return None
+        return self._reply(request, ended)
+
+    def version(self) -> str | None:
+        """Where the program is: what it answers to `--version` is its own business."""
+        return shutil.which(self._argv()[0])
+
+    def _argv(self) -> tuple[str, ...]:
+        """The command; its first word that names a file beside `rondel.toml` is that file.
+
+        So the program is the person's own, wherever it runs, and not what a checkout brings.
+        """
+        words = self._settings.command
+        if len(words) == 1 and len(words[0].split()) > 1:
+            return ("bash", "-c", words[0])
+        root = self._settings.root
+        for n, word in enumerate(words):
+            if root is not None and not Path(word).is_absolute() and (root / word).is_file():
+                return (*words[:n], str((root / word).absolute()), *words[n + 1 :])
+        return words
+
+    def _env(self, request: Request) -> dict[str, str]:
+        ours = {
+            "RONDEL_ROLE": request.role,
+            "RONDEL_SESSION": request.session,
+            "RONDEL_ACTION": request.action,
+            "RONDEL_ATTEMPT": str(request.attempt),
+        }
+        return clean_env(self._settings.pass_env, {**self._settings.env, **request.env, **ours})
+
+    def _reply(self, request: Request, ended: Exit) -> Reply:
+        said = _Said(tail(request.spool, "err", _TAIL))
+        reply = cut_short(ended, request.clocks, request.spool) or self._exited(
+            request, ended.code or 0, said
+        )
+        return replace(reply, usage=said.usage, raw_usage=said.raw_usage, model=self.model)
+
+    def _exited(self, request: Request, code: int, said: _Said) -> Reply:
+        if code == PARKED and said.park is not None:
+            until = parse_time(said.park)
+            if until is not None:
+                return Reply(Ended.PARKED, error=said.words, until=until, exit_code=code)
+            error = (
+                f"it asked to be parked until {said.park!r}, which is not a time like 2026-11-15T12:00:00Z"
+            )
+            return Reply(Ended.FAILED, error=error, exit_code=code)
+        if code != 0:
+            return Reply(Ended.FAILED, error=failed_status(code, request.spool), exit_code=code)
+        text = output(request.spool)
+        if not text.strip():
+            return Reply(
+                Ended.FAILED, error="it said nothing: no output, though its status is 0", exit_code=0
+            )
+        return Reply(Ended.DONE, text=text, exit_code=0)
+
+
+class _Said:
+    """What the end of standard error tells us."""
+
+    def __init__(self, text: str) -> None:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        parks = [line[len(_PARK) :].strip() for line in lines if line.startswith(_PARK)]
+        rest = [line for line in lines if not line.startswith(_PARK)]
+        self.park = parks[-1] if parks else None
+        self.usage, self.raw_usage = _usage(rest[-1]) if rest else (NO_USAGE, {})
+        self.words = "\n".join(line for line in rest[-5:] if not line.startswith(_USAGE))
+
+
+def _usage(line: str) -> tuple[Usage, Mapping[str, object]]:
+    """What a usage line says; what it says wrongly is not said."""
+    if not line.startswith(_USAGE):
+        return NO_USAGE, {}
+    try:
+        raw = json.loads(line[len(_USAGE) :])
+    except (ValueError, RecursionError):
+        return NO_USAGE, {}
+    if not isinstance(raw, dict):
+        return NO_USAGE, {}
+    tokens_in, tokens_out, cached = (
+        int(_number(raw.get(f"{word}_tokens")) or 0) for word in ("input", "output", "cached")
+    )
+    return Usage(tokens_in, tokens_out, cached, _number(raw.get("usd"))), raw
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) and value >= 0 else None

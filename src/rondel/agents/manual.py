@@ -1,0 +1,69 @@
+"""The `manual` agent: nobody runs. The prompt is a file, and a person writes the reply file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rondel.agents.base import Beat, Reply, Request
+from rondel.agents.settings import AgentSettings
+from rondel.errors import RondelError
+from rondel.model.outcomes import Ended
+
+REPLY_MAX = 20_000_000
+
+
+class ManualAgent:
+    """An agent that is a person with an editor, or a chat window."""
+
+    kind = "manual"
+    model = ""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self.name = settings.name
+        self._root = settings.root
+
+    async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
+        """See `Agent`. Never waits: without a reply file it says which files it is waiting for."""
+        prompt_file = request.prompt_file or request.spool / "prompt.md"
+        reply_file = request.reply_file or request.spool / "response.md"
+        try:
+            _leave(prompt_file, request.prompt)
+            text = _read(reply_file)
+        except OSError as e:
+            raise RondelError(f"{e.filename}: {e.strerror}") from e
+        if not text.strip() or text.strip() == request.prompt.strip():
+            prompt, reply = self._short(prompt_file), self._short(reply_file)
+            return Reply(Ended.WAITING, error=f"write the answer to {prompt} into {reply}, then go on")
+        return Reply(Ended.DONE, text=text)
+
+    def recover(self, request: Request) -> Reply | None:
+        """See `Agent`. Nothing runs, so there is nothing to find again: asking again costs nothing."""
+        return None
+
+    def version(self) -> str | None:
+        """A person is always installed."""
+        return "a person"
+
+    def _short(self, path: Path) -> str:
+        root = self._root
+        return str(path.relative_to(root)) if root is not None and path.is_relative_to(root) else str(path)
+
+
+def _leave(path: Path, prompt: str) -> None:
+    """The prompt in its file, whole; one that is there already stays untouched."""
+    data = prompt.encode(errors="replace")
+    if path.is_file() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as f:
+            return f.read(REPLY_MAX).decode("utf-8-sig", errors="replace")
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,135 @@
+"""What every kind of agent keeps. Subclass `Conformance`, say how to build yours, run it with pytest.
+
+`answering` is required: an agent that answers any prompt with a text that holds the
+prompt's last word. The others may return None where a kind cannot do such a thing.
+"""
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from agents_support import alive
+
+from rondel.agents.base import Agent, Beat, Clocks, Reply, Request
+from rondel.model.outcomes import Ended
+
+
+def request(tmp_path: Path, prompt: str = "say pong", **changes) -> Request:
+    """A request in a folder of its own."""
+    for name in ("work", "home"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    made = Request(
+        prompt=prompt,
+        role="review.reviewer.principal-1",
+        session="review:2026-11-15-main",
+        action="rounds/round-1/reviews/principal-1.md",
+        attempt=1,
+        cwd=tmp_path / "work",
+        spool=tmp_path / "spool",
+        home=tmp_path / "home",
+        clocks=Clocks(wall_s=30, idle_s=30, turns_max=20),
+        prompt_file=tmp_path / "manual" / "prompt.md",
+        reply_file=tmp_path / "manual" / "response.md",
+    )
+    return replace(made, **changes)
+
+
+def ask(agent: Agent, asked: Request, beats: list[Beat] | None = None) -> Reply:
+    return asyncio.run(agent.run(asked, (beats if beats is not None else []).append))
+
+
+class Conformance:
+    """The promises of `rondel.agents.base.Agent`."""
+
+    recovers = True  # a complete answer is found again in its spool
+
+    def answering(self, tmp_path: Path, tag: str) -> Agent:
+        raise NotImplementedError
+
+    def failing(self, tmp_path: Path, tag: str) -> Agent | None:
+        """An agent whose other side fails."""
+        return None
+
+    def hanging(self, tmp_path: Path, tag: str) -> Agent | None:
+        """An agent whose other side never answers."""
+        return None
+
+    def needed(self, agent: Agent | None) -> Agent:
+        if agent is None:
+            pytest.skip("this kind has no such case")
+        return agent
+
+    def test_it_has_a_name_a_kind_and_a_model(self, tmp_path, tag):
+        agent = self.answering(tmp_path, tag)
+        assert agent.name
+        assert agent.kind
+        assert isinstance(agent.model, str)
+
+    def test_an_answer_is_done_with_its_text(self, tmp_path, tag):
+        reply = ask(self.answering(tmp_path, tag), request(tmp_path))
+        assert (reply.ended, reply.error) == (Ended.DONE, "")
+        assert "pong" in reply.text
+
+    def test_any_letters_go_in_and_come_out(self, tmp_path, tag):
+        prompt = "\u2028 'quotes' \"double\" $HOME `x` \\ Straße 你好🙂"
+        assert "你好🙂" in ask(self.answering(tmp_path, tag), request(tmp_path, prompt)).text
+
+    def test_a_long_prompt_arrives(self, tmp_path, tag):
+        asked = request(tmp_path, "word " * 200_000 + "pong")
+        assert "pong" in ask(self.answering(tmp_path, tag), asked).text
+
+    def test_usage_is_never_negative(self, tmp_path, tag):
+        usage = ask(self.answering(tmp_path, tag), request(tmp_path)).usage
+        assert min(usage.input_tokens, usage.output_tokens, usage.cached_tokens) >= 0
+        assert usage.usd is None or usage.usd >= 0
+
+    def test_a_complete_answer_is_found_again_by_another_driver(self, tmp_path, tag):
+        asked = request(tmp_path)
+        reply = ask(self.answering(tmp_path, tag), asked)
+        found = self.answering(tmp_path, tag).recover(asked)
+        assert found == (reply if self.recovers else None)
+
+    def test_nothing_is_found_where_nothing_was(self, tmp_path, tag):
+        assert self.answering(tmp_path, tag).recover(request(tmp_path)) is None
+
+    def test_a_damaged_spool_is_no_answer(self, tmp_path, tag):
+        asked = request(tmp_path)
+        agent = self.answering(tmp_path, tag)
+        ask(agent, asked)
+        for file in asked.spool.rglob("*.json") if asked.spool.is_dir() else ():
+            file.write_bytes(b'{"code": 0, "rea')
+        assert agent.recover(asked) is None
+
+    def test_a_failure_is_a_reply_with_a_reason(self, tmp_path, tag):
+        reply = ask(self.needed(self.failing(tmp_path, tag)), request(tmp_path))
+        assert reply.ended is Ended.FAILED
+        assert reply.error
+        assert "Traceback" not in reply.error
+
+    def test_the_clocks_end_it(self, tmp_path, tag):
+        agent = self.needed(self.hanging(tmp_path, tag))
+        began = time.monotonic()
+        reply = ask(agent, request(tmp_path, clocks=Clocks(wall_s=0.6, idle_s=60)))
+        assert reply.ended is Ended.TIMED_OUT
+        assert reply.error
+        assert time.monotonic() - began < 15
+        assert alive(tag) == []
+
+    def test_being_cancelled_ends_every_process(self, tmp_path, tag):
+        agent = self.needed(self.hanging(tmp_path, tag))
+
+        async def cancel_soon() -> None:
+            task = asyncio.create_task(agent.run(request(tmp_path), lambda _: None))
+            await asyncio.sleep(0.5)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(cancel_soon())
+        assert alive(tag) == []
+
+    def test_its_version_is_known_or_it_is_not_installed(self, tmp_path, tag):
+        version = self.answering(tmp_path, tag).version()
+        assert version is None or version

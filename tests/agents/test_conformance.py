@@ -1,0 +1,89 @@
+"""The built-in agents that need no vendor keep the contract of an agent."""
+
+import asyncio
+import json
+import sys
+
+from agents_support import TAG, fake
+from conformance import Conformance
+
+from rondel.agents.base import Request
+from rondel.agents.checks import ChecksAgent
+from rondel.agents.command import CommandAgent
+from rondel.agents.manual import ManualAgent
+from rondel.agents.mock import MockAgent
+from rondel.agents.settings import AgentSettings
+from rondel.errors import RondelError
+
+ECHO = "import sys; print('you said', sys.stdin.read().split()[-1])"
+
+
+class TestCommand(Conformance):
+    def agent(self, tag, *command):
+        return CommandAgent(AgentSettings("c", "command", command=command, env={TAG: tag}))
+
+    def answering(self, tmp_path, tag):
+        return self.agent(tag, sys.executable, "-c", ECHO)
+
+    def failing(self, tmp_path, tag):
+        return self.agent(tag, *fake("fails"))
+
+    def hanging(self, tmp_path, tag):
+        return self.agent(tag, *fake("hangs_silently"))
+
+
+class TestMockScript(Conformance):
+    def agent(self, tmp_path, **rule):
+        (tmp_path / "script.json").write_text(json.dumps({"rules": [rule]}))
+        return MockAgent(AgentSettings("m", "mock", script="script.json", root=tmp_path))
+
+    def answering(self, tmp_path, tag):
+        usage = {"input_tokens": 3, "output_tokens": 4, "usd": 0.5}
+        return self.agent(tmp_path, prompt=r"(\S+)\s*\Z", reply="you said {1}", usage=usage)
+
+    def failing(self, tmp_path, tag):
+        return self.agent(tmp_path, fail="on purpose")
+
+    def hanging(self, tmp_path, tag):
+        return self.agent(tmp_path, seconds=600)
+
+
+class TestMockCallable(Conformance):
+    def answering(self, tmp_path, tag):
+        return MockAgent(AgentSettings("m", "mock"), lambda asked: f"you said {asked.prompt.split()[-1]}")
+
+
+class TestManual(Conformance):
+    recovers = False
+
+    def answering(self, tmp_path, tag):
+        agent = ManualAgent(AgentSettings("me", "manual"))
+        asked_before = agent.run
+
+        async def with_a_person(asked: Request, beat):
+            await asked_before(asked, beat)
+            asked.reply_file.write_text(f"you said {asked.prompt.split()[-1]}", encoding="utf-8")
+            return await asked_before(asked, beat)
+
+        agent.run = with_a_person
+        return agent
+
+
+class TestChecks(Conformance):
+    recovers = False
+
+    def answering(self, tmp_path, tag):
+        return ChecksAgent("checks", lambda asked: f"you said {asked.prompt.split()[-1]}")
+
+    def failing(self, tmp_path, tag):
+        def fail(asked: Request) -> str:
+            raise RondelError("ruff is not installed")
+
+        return ChecksAgent("checks", fail)
+
+    def hanging(self, tmp_path, tag):
+        async def hang(asked: Request) -> str:
+            await asyncio.sleep(600)
+            return ""
+
+        return ChecksAgent("checks", hang)
