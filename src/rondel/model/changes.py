@@ -40,8 +40,9 @@ class Edit:
     """Change a JSON document under its lock; fields nobody here knows stay, in their order.
 
     `change` gets the document as it is at that moment ({} when there is none) and returns
-    the new one. With `log`, the new document is first appended to that file as one line:
-    the log then always holds what the document is about to show.
+    the new one. With `log`, the new document is first added to that file as one line (see
+    `rondel.model.doclog`): the log then always ends with what the document shows or is about
+    to show.
     """
 
     path: str

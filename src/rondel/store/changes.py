@@ -24,15 +24,31 @@ def carry_out(
     `guard` is called before each one and may raise: the lease's check. `after` is called
     with each path that was touched and what it holds now, None where it must be looked at.
     """
+    there = _lines_there(folder, changes, beside)
     for change in changes:
         if guard is not None:
             guard()
-        for path, data in _carry_out(folder, change, beside):
+        for path, data in _carry_out(folder, change, beside, there):
             if after is not None:
                 after(path, data)
 
 
-def _carry_out(folder: Path, change: Change, beside: frozenset[str]) -> list[tuple[str, bytes | None]]:
+def _lines_there(folder: Path, changes: Sequence[Change], beside: frozenset[str]) -> dict[str, int]:
+    """Of each log that gets several lines: how many of them a time that was cut short has left there."""
+    lines: dict[str, list[str]] = {}
+    for change in changes:
+        if isinstance(change, Append):
+            lines.setdefault(change.path, []).append(change.line)
+    return {
+        path: files.ends_with(files.safe_join(folder, path, beside), added)
+        for path, added in lines.items()
+        if len(added) > 1
+    }
+
+
+def _carry_out(
+    folder: Path, change: Change, beside: frozenset[str], there: dict[str, int]
+) -> list[tuple[str, bytes | None]]:
     """The paths a change touched, and what they hold now."""
 
     def place(relative: str) -> Path:
@@ -44,8 +60,12 @@ def _carry_out(folder: Path, change: Change, beside: frozenset[str]) -> list[tup
         case Write(path, data):
             files.write(place(path), data)
             return [(path, data)]
+        case Append(path, line) if there.get(path, 0) > 0:
+            there[path] -= 1
+            files.sync(place(path))  # the one who wrote it may have died before he did
+            return [(path, None)]
         case Append(path, line):
-            files.append_line(place(path), line, again=False)
+            files.append_line(place(path), line, again=path in there)
             return [(path, None)]
         case Edit(path, new, None):
             return [(path, documents.edit_bytes(place(path), new).data)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rondel.errors import DamagedFile
+from rondel.model import doclog
 from rondel.model.changes import Document
 from rondel.store import files
 from rondel.store.locks import locked as locked
@@ -33,8 +34,9 @@ def load(path: Path) -> Document:
 def edit(path: Path, change: Callable[[Document], Document], log: Path | None = None) -> Document:
     """Change a document under its folder's lock; no other edit gets lost. The new document.
 
-    With `log` the new document is first added to that log, as one line. A document that
-    `change` leaves as it is, is not written.
+    A document that `change` leaves as it is, is not written. With `log` the new document is
+    first added to that log as one line (see `rondel.model.doclog`): the log then ends with
+    what the document shows, or is about to show.
     """
     return edit_bytes(path, change, log).document
 
@@ -48,23 +50,22 @@ def edit_bytes(path: Path, change: Callable[[Document], Document], log: Path | N
         before = dump(old)
         new = change(old)
         after = dump(new)
+        if log is not None and (held is not None or after != before):
+            _log(log, before, new)
         if after == before:
             return Edited(new, held or b"")
-        if log is not None:
-            files.make_folder(log.parent)
-            files.append_line(log, dump_line(new), again=False)
         files.write(path, after)
         return Edited(new, after)
+
+
+def _log(log: Path, before: bytes, new: Document) -> None:
+    files.make_folder(log.parent)
+    files.append_next(log, lambda last: doclog.line(last or "", json.loads(before), new))
 
 
 def dump(document: Document) -> bytes:
     """A document as it stands in its file: indented, readable in any script."""
     return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
-
-
-def dump_line(value: object) -> str:
-    """A value as one line of a log."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _parse(path: Path, data: bytes) -> Document:

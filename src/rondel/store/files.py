@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from rondel.errors import RondelError, UnsafePath
@@ -28,7 +28,7 @@ def write(path: Path, data: bytes) -> None:
 
     Readers see the old file or the new one, never a part. The rename is the commit; the
     fsync of the folder is what makes the rename last. A file that is replaced keeps its
-    mode. When it cannot be done, the old file is there as it was, and nothing else.
+    mode. Whatever fails, the old file or the new one is there, and nothing else.
     """
     name = os.fspath(path)
     with disk.explained("write", name):
@@ -110,7 +110,7 @@ def _sweep_one(temp: str) -> None:
         return
     try:
         disk.current.unlink(temp)
-    except FileNotFoundError:
+    except OSError:  # gone, or not ours to remove: it is no state either way
         return
     finally:
         unlock(fd)
@@ -143,11 +143,23 @@ def append_line(path: Path, line: str, *, again: bool = True) -> None:
     A torn last line, left by a writer that died, is set aside first. With `again=False` a
     line that is the last one already is not added a second time.
     """
+    append_next(path, lambda last: line if again or last != line else None)
+
+
+def append_next(path: Path, following: Callable[[str | None], str | None]) -> None:
+    """Add the line that follows the log's last one (None: there is none); None adds nothing.
+
+    Nobody else adds a line in between. The log is durable in either case.
+    """
     name = os.fspath(path)
     with disk.explained("append to", name):
         fd = open_log(name)
         try:
-            add_line(fd, name, line, again=again)
+            line = following(_last_line(fd))
+            if line is None:
+                disk.current.sync(fd, name)  # whoever wrote it may have died before he did
+            else:
+                add_line(fd, name, line)
         finally:
             unlock(fd)
 
@@ -206,15 +218,13 @@ def _set_aside(name: str, torn: bytes) -> None:
     raise RondelError(f"there are 10000 torn lines of {name!r}; something keeps killing its writers")
 
 
-def add_line(fd: int, name: str, line: str, *, again: bool = True, durable: bool = True) -> None:
+def add_line(fd: int, name: str, line: str, *, durable: bool = True) -> None:
     """One line at the end of an open, locked, mended log; all of it or, in case of an error, nothing."""
-    data = line.encode("utf-8", "backslashreplace").replace(b"\n", b" ") + b"\n"
+    if "\n" in line:
+        raise RondelError(f"cannot append to {name!r}: a line of a log cannot hold a line break")
     size = os.fstat(fd).st_size
-    if not again and _last_line(fd, size) == data:
-        disk.current.sync(fd, name)  # it may be there and not yet durable
-        return
     try:
-        disk.current.write(fd, name, data)
+        disk.current.write(fd, name, _line_bytes(line))
         if durable:
             disk.current.sync(fd, name)
     except BaseException:
@@ -222,8 +232,50 @@ def add_line(fd: int, name: str, line: str, *, again: bool = True, durable: bool
         raise
 
 
-def _last_line(fd: int, size: int) -> bytes:
-    return _tail(fd, size - 1) + b"\n" if size else b""
+def _line_bytes(line: str) -> bytes:
+    return line.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _last_line(fd: int) -> str | None:
+    size = os.fstat(fd).st_size
+    return _tail(fd, size - 1).decode(errors="replace") if size else None
+
+
+def ends_with(path: Path, lines: Sequence[str]) -> int:
+    """How many of `lines`, from the first one on, are the last complete lines of a log already."""
+    blocks = [_line_bytes(line) for line in lines]
+    end = _end(os.fspath(path), sum(map(len, blocks)) + 1)
+    for count in range(len(blocks), 0, -1):
+        block = b"".join(blocks[:count])
+        if end == block or end.endswith(b"\n" + block):
+            return count
+    return 0
+
+
+def _end(name: str, size: int) -> bytes:
+    """The last `size` bytes of a log's complete lines."""
+    with disk.explained("read", name):
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return b""
+        try:
+            whole = os.fstat(fd).st_size
+            whole -= len(_tail(fd, whole))
+            return os.pread(fd, min(size, whole), max(0, whole - size))
+        finally:
+            os.close(fd)
+
+
+def sync(path: Path) -> None:
+    """Make durable what a file holds."""
+    name = os.fspath(path)
+    with disk.explained("write", name):
+        fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            disk.current.sync(fd, name)
+        finally:
+            os.close(fd)
 
 
 def read_lines(path: Path) -> list[str]:
@@ -272,7 +324,8 @@ def aside(path: Path, to: Path, *, again: bool = True) -> bool:
     """Move a file or folder out of the way; False when there is nothing (any more) to move.
 
     What is at `to` is never replaced. It is an error, unless it is the same file, left by
-    one who died half-way; with `again=False` it means that this was done before.
+    one who died half-way. With `again=False` it means that this was done before, and a file
+    at `path` that only repeats it goes.
     """
     old, new = os.fspath(path), os.fspath(to)
     with disk.explained("move aside", old):
@@ -281,6 +334,8 @@ def aside(path: Path, to: Path, *, again: bool = True) -> bool:
         if os.path.lexists(new) and not _half_moved(old, new):
             if again:
                 raise RondelError(f"cannot move {old!r} aside: {new!r} is there already; choose another name")
+            if _same_bytes(old, new):
+                disk.current.unlink(old)
             return False
         if os.path.isdir(old) and not os.path.islink(old):
             disk.current.rename(old, new)
@@ -296,6 +351,17 @@ def _half_moved(old: str, new: str) -> bool:
     here, there = os.lstat(old), os.lstat(new)
     return (
         os.path.samestat(here, there) and here.st_nlink > 1 and os.path.realpath(old) != os.path.realpath(new)
+    )
+
+
+def _same_bytes(old: str, new: str) -> bool:
+    here, there = os.lstat(old), os.lstat(new)
+    return (
+        stat.S_ISREG(here.st_mode)
+        and stat.S_ISREG(there.st_mode)
+        and not os.path.samestat(here, there)
+        and here.st_size == there.st_size
+        and read(old) == read(new)
     )
 
 

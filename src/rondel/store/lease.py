@@ -26,7 +26,7 @@ from rondel.store import disk, files
 from rondel.store.locks import try_lock, unlock
 
 NAME = "lease"
-_PATIENCE_S = 0.5  # longer than another one needs to take it, or to look whether it is held
+_PATIENCE_S = 0.25  # longer than another one needs to take it, or to look whether it is held
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Lease:
 
 def _lock_old(path: str) -> int | None:
     """The lease file at `path`, locked; None when it is held, or was replaced just now."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    fd = disk.current.open_log(path)
     if not try_lock(fd):
         os.close(fd)
         return None

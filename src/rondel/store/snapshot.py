@@ -131,9 +131,10 @@ class DiskSnapshot:
                 name = part  # nothing is known below it; it may be new itself
                 break
             here = below
+        if name in ("", ".", ".."):
+            return
         here.files.pop(name, None)
-        if name != "..":
-            here.folders.pop(name, None)
+        here.folders.pop(name, None)
         if here.listing is not None:
             self._list_again(here, name)
 
@@ -155,15 +156,17 @@ class DiskSnapshot:
         if here.path is None or _changed(here.path, here.key):
             here.listing = here.names = None
         for name, file in tuple(here.files.items()):
-            if file.path is None or _changed(file.path, file.key):
+            if file.path != f"{here.path}/{name}" or _changed(file.path, file.key):
                 del here.files[name]
         for name, below in tuple(here.folders.items()):
             if not self._gone(here, name, below):
                 self._refresh(below)
 
-    def _gone(self, here: _Folder, name: str, below: _Folder) -> bool:
+    @staticmethod
+    def _gone(here: _Folder, name: str, below: _Folder) -> bool:
         """Whether a folder is no longer the plain folder it was; then nothing of it is known any more."""
-        if below.only is not None or (below.path is not None and _is_plain_folder(below.path)):
+        path = f"{here.path}/{name}"  # another one: it was reached through a link
+        if below.only is not None or (below.path == path and _is_plain_folder(path)):
             return False
         del here.folders[name]
         return True
@@ -252,7 +255,9 @@ class DiskSnapshot:
             file.path = None
             raise
         except OSError:
-            file.path = self._through_links(path) if os.path.islink(path) else None
+            if not os.path.islink(path):
+                raise
+            file.path = self._through_links(path)
             return os.open(file.path or "", _OPEN)
 
     def _list(self, here: _Folder) -> None:

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from rondel.errors import Held, LostLease
+from rondel.model.changes import Write
+from rondel.store.changes import carry_out
+from rondel.store.lease import Lease, holder
+from support.faults import in_child
+
+DRIVER = """
+import sys, time
+from pathlib import Path
+from rondel.store.lease import Lease
+lease = Lease.take(Path(sys.argv[1]), "review:x", command="rondel review")
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@contextmanager
+def another_driver(run: Path) -> Iterator[subprocess.Popen[str]]:
+    child = subprocess.Popen([sys.executable, "-c", DRIVER, run], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return tmp_path / ".rondel" / "run"
+
+
+def test_a_second_driver_is_told_who_holds_the_session_since_when_and_what_to_do(run: Path):
+    with another_driver(run) as child:
+        with pytest.raises(Held) as caught:
+            Lease.take(run, "review:x")
+        message = str(caught.value)
+        assert f"process {child.pid} on " in message
+        assert "since 20" in message
+        assert "(rondel review)" in message
+        assert "`rondel stop review:x`" in message
+        who = holder(run)
+        assert who is not None
+        assert (who.pid, who.epoch, who.command) == (child.pid, 1, "rondel review")
+
+
+def test_a_killed_driver_frees_the_session_at_once(run: Path):
+    with another_driver(run) as child:
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        start = time.monotonic()
+        assert holder(run) is None
+        with Lease.take(run, "review:x") as lease:
+            assert lease.epoch == 2
+        assert time.monotonic() - start < 0.2
+
+
+def test_the_lock_decides_and_not_the_pid(run: Path):
+    run.mkdir(parents=True)
+    alive = {"pid": os.getpid(), "host": "here", "started_at": "2026-11-15T10:00:00Z", "epoch": 7}
+    (run / "lease").write_text(json.dumps(alive))
+    assert holder(run) is None
+    with Lease.take(run, "review:x") as lease:
+        assert lease.epoch == 8
+
+
+def test_a_session_nobody_ever_drove_has_no_holder(run: Path):
+    assert holder(run) is None
+    assert holder(str(run)) is None
+
+
+def test_the_epoch_grows_with_each_driver(run: Path):
+    epochs = []
+    for _ in range(4):
+        with Lease.take(run, "review:x") as lease:
+            lease.check()
+            epochs.append(lease.epoch)
+    assert epochs == [1, 2, 3, 4]
+
+
+def test_a_released_lease_is_free_and_no_longer_good(run: Path):
+    lease = Lease.take(run, "review:x")
+    lease.release()
+    lease.release()
+    assert holder(run) is None
+    with pytest.raises(LostLease, match="review:x"):
+        lease.check()
+
+
+def test_a_driver_that_was_replaced_writes_nothing_more(run: Path, tmp_path: Path):
+    old = Lease.take(run, "review:x")
+    shutil.rmtree(run)  # a person, or git clean
+    with Lease.take(run, "review:x", command="the new one") as new:
+        new.check()
+        with pytest.raises(LostLease, match="the new one"):
+            carry_out(tmp_path, [Write("a", b"old driver")], guard=old.check)
+        carry_out(tmp_path, [Write("a", b"new driver")], guard=new.check)
+    assert (tmp_path / "a").read_bytes() == b"new driver"
+    old.release()
+
+
+def test_a_write_with_an_old_epoch_is_refused(run: Path):
+    with Lease.take(run, "review:x") as lease:
+        later = {"pid": 1, "host": "elsewhere", "epoch": lease.epoch + 1}
+        (run / "lease").write_text(json.dumps(later))  # in place: the same file
+        with pytest.raises(LostLease, match="its epoch is 2, ours 1"):
+            lease.check()
+
+
+def test_a_lease_whose_file_is_gone_is_lost(run: Path):
+    with Lease.take(run, "review:x") as lease:
+        (run / "lease").unlink()
+        with pytest.raises(LostLease, match="gone"):
+            lease.check()
+
+
+def test_the_same_words_in_another_form_are_the_same_lease(run: Path):
+    with Lease.take(run, "review:x") as lease:
+        text = (run / "lease").read_text()
+        (run / "lease").write_text(json.dumps(json.loads(text), indent=4))
+        lease.check()
+
+
+@pytest.mark.parametrize("junk", [b"", b"{", b"[]", b'{"epoch": "x", "pid": []}', b"\xff" * 100])
+def test_a_lease_file_that_says_nothing_usable_is_taken_over(junk: bytes, run: Path):
+    run.mkdir(parents=True)
+    (run / "lease").write_bytes(junk)
+    with Lease.take(run, "review:x") as lease:
+        assert lease.epoch == 1
+        assert holder(run) == lease.holder
+
+
+def test_a_forked_child_does_not_hold_the_session_when_its_parent_has_gone(run: Path):
+    def parent() -> None:
+        Lease.take(run, "review:x")
+        if os.fork() == 0:
+            os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(0.5)"])
+        if os.fork() == 0:
+            time.sleep(0.5)
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert in_child(parent) == -signal.SIGKILL
+    assert holder(run) is None
+    Lease.take(run, "review:x").release()
+
+
+def test_a_program_that_is_started_does_not_inherit_the_lock(run: Path):
+    def driver() -> None:
+        Lease.take(run, "review:x")
+        subprocess.Popen(["sleep", "0.5"], close_fds=False)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert in_child(driver) == -signal.SIGKILL
+    assert holder(run) is None
+
+
+def test_looking_who_holds_it_never_keeps_a_driver_out(run: Path):
+    Lease.take(run, "review:x").release()
+
+    def watch() -> None:
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            holder(run)
+
+    watchers = []
+    for _ in range(3):
+        pid = os.fork()
+        if pid == 0:
+            watch()
+            os._exit(0)
+        watchers.append(pid)
+    for _ in range(20):
+        Lease.take(run, "review:x").release()
+    assert [os.waitpid(pid, 0)[1] for pid in watchers] == [0, 0, 0]
+
+
+def test_of_many_drivers_at_once_exactly_one_gets_the_session(run: Path):
+    read_end, write_end = os.pipe()
+
+    def contend() -> None:
+        os.close(write_end)
+        try:
+            lease = Lease.take(run, "review:x")
+        except Held:
+            os._exit(1)
+        os.read(read_end, 1)  # holds it until the others have given up
+        lease.release()
+        os._exit(0)
+
+    pids = []
+    for _ in range(6):
+        pid = os.fork()
+        if pid == 0:
+            contend()
+        pids.append(pid)
+    os.close(read_end)
+    first = [os.wait()[1] for _ in range(5)]
+    os.close(write_end)
+    last = os.wait()[1]
+    assert [os.waitstatus_to_exitcode(s) for s in first] == [1] * 5
+    assert os.waitstatus_to_exitcode(last) == 0

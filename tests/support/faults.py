@@ -1,0 +1,70 @@
+"""Dying at a chosen fault point of the store, in a child process that really dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+
+from rondel.store import disk
+
+CRASHED = 97  # the child met an exception: a bug, not a death
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Carry out `work` in a forked child. Its exit status; minus the signal where one ended it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        status = CRASHED
+        try:
+            work()
+            status = 0
+        except BaseException:  # noqa: BLE001 - the child must not come back into pytest
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    _, waited = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(waited)
+
+
+def die_at(number: int, *, before: Callable[[], object] | None = None) -> None:
+    """From now on this process dies by SIGKILL at its N-th fault point, after calling `before`."""
+    passed = 0
+
+    def count(_operation: str, _path: str) -> None:
+        nonlocal passed
+        passed += 1
+        if passed == number:
+            if before is not None:
+                before()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    disk.point = count
+
+
+def killed_at(number: int, work: Callable[[], object]) -> bool:
+    """Carry out `work` in a child that dies at its N-th fault point; False when it has fewer."""
+
+    def doomed() -> None:
+        die_at(number)
+        work()
+
+    status = in_child(doomed)
+    assert status in (0, -signal.SIGKILL), f"the child ended with {status} at point {number}"
+    return status != 0
+
+
+def points_of(work: Callable[[], object]) -> list[str]:
+    """The names of the fault points that `work` passes, carried out here."""
+    names: list[str] = []
+    before = disk.point
+    disk.point = lambda operation, _path: names.append(operation)
+    try:
+        work()
+    finally:
+        disk.point = before
+    return names
