@@ -1,0 +1,143 @@
+"""Where everything of a cycle lies. Paths are relative to `.workflow/.cycle/{cycle_id}.progress/`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rondel.model.names import is_safe_name
+from rondel.model.snapshot import Snapshot
+from rondel.model.workflow import SessionRef
+
+HOME = ".workflow/.cycle"
+PROGRESS = ".progress"
+
+REQUIREMENTS = "ra/requirements.md"
+EXPLORATION = "ep/exploration.md"
+PLAN = "ep/plan.json"
+CHANGES = "cd/changes.log"
+IMPLEMENTATION = "cd/implementation.md"
+TEST_RESULTS = "vas/test-results.json"
+VALIDATION = "vas/validation.md"
+SUMMARY = "vas/summary.md"
+TIMELINE = "coordination/timeline.md"
+LOG = "coordination/state.ndjson"
+DAMAGED = "coordination"  # a damaged state file is kept here, under its name
+
+PARTS = ".rondel/parts"
+DECISIONS = ".rondel/decisions"
+
+_TASK_FILE = re.compile(r"^(?P<task>.+?)(?:\.try-(?P<number>[1-9]\d{0,3}))?\.json$")
+
+
+def state_file(cycle_id: str) -> str:
+    """The state document, beside the session folder."""
+    return f"../{cycle_id}.json"
+
+
+def ref(cycle_id: str) -> SessionRef:
+    """A cycle as a session."""
+    return SessionRef("cycle", cycle_id, f"{HOME}/{cycle_id}{PROGRESS}", frozenset({f"{cycle_id}.json"}))
+
+
+def sessions(repo: Snapshot) -> Iterable[SessionRef]:
+    """The cycles of a repository, by their progress folders and state files."""
+    found = set()
+    for name in repo.names(HOME):
+        stem = name.removesuffix(f"{PROGRESS}/") if name.endswith("/") else name.removesuffix(".json")
+        if stem != name and is_safe_name(f"{stem}{PROGRESS}"):
+            found.add(stem)
+    return [ref(cycle_id) for cycle_id in sorted(found)]
+
+
+def part(iteration: int, name: str) -> str:
+    """An answer of one iteration that has no file of its own in the document."""
+    return f"{PARTS}/iteration-{iteration}/{name}"
+
+
+def begun(iteration: int) -> str:
+    """What an iteration began with: the commit, the versions, what was taken over."""
+    return part(iteration, "begin.json")
+
+
+def seen(iteration: int, agent: str) -> str:
+    """How much of the feedback log an agent had before it when it was asked."""
+    return part(iteration, f"{agent}/seen.json")
+
+
+def requirements(iteration: int) -> str:
+    """The requirements analyst's reply."""
+    return part(iteration, "ra/requirements.md")
+
+
+def exploration(iteration: int) -> str:
+    """The exploration planner's first reply."""
+    return part(iteration, "ep/exploration.md")
+
+
+def plan(iteration: int) -> str:
+    """The exploration planner's second reply: the plan as it was accepted."""
+    return part(iteration, "ep/plan.json")
+
+
+def task(iteration: int, task_id: str, number: int = 1) -> str:
+    """The code developer's report on one plan task; `number` counts its tries after a conflict."""
+    return part(iteration, f"cd/{task_id}.md" if number == 1 else f"cd/{task_id}.try-{number}.md")
+
+
+def task_result(iteration: int, task_id: str, number: int = 1) -> str:
+    """What came of that try: commit, files, times."""
+    return task(iteration, task_id, number).removesuffix(".md") + ".json"
+
+
+def task_changes(iteration: int, task_id: str, number: int = 1) -> str:
+    """What that try's commit did to each file."""
+    return part(
+        iteration, f"cd/changes/{task_id}.json" if number == 1 else f"cd/changes/{task_id}.try-{number}.json"
+    )
+
+
+def task_of(name: str) -> tuple[str, int] | None:
+    """The task and try that a result file is of."""
+    found = _TASK_FILE.match(name)
+    return (found["task"], int(found["number"] or 1)) if found else None
+
+
+def built(iteration: int) -> str:
+    """The code developer's work is done: the commit that holds it all, and how it is tested."""
+    return part(iteration, "cd/tip.json")
+
+
+def tests(iteration: int) -> str:
+    """What the project's own tests said."""
+    return part(iteration, "vas/tests.json")
+
+
+def validation(iteration: int) -> str:
+    """The validation archivist's reply."""
+    return part(iteration, "vas/validation.md")
+
+
+def aggregate(iteration: int) -> str:
+    """How the iteration ended: issues, where they went, resolved or not. It closes the iteration."""
+    return part(iteration, "aggregate.json")
+
+
+def answer(kind: str, name: str) -> str:
+    """A person's answer to a decision or a blocker."""
+    return f"{DECISIONS}/{kind}-{name}.json"
+
+
+def answered(kind: str, name: str) -> str:
+    """That an answer has reached the state document."""
+    return f"{PARTS}/answers/{kind}-{name}.json"
+
+
+def iterations(files: Snapshot) -> list[int]:
+    """The iterations that have parts, in order."""
+    found = []
+    for name in files.names(PARTS):
+        match = re.fullmatch(r"iteration-([1-9]\d{0,5})/", name)
+        if match:
+            found.append(int(match[1]))
+    return sorted(found)
