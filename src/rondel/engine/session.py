@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from rondel.engine.ledger import Ledger
 from rondel.errors import RondelError
-from rondel.model.changes import Aside, Change, Write
+from rondel.model.changes import Aside, Change, Edit, Write
 from rondel.model.digests import digest
 from rondel.model.workflow import SessionRef, Workflow
 from rondel.store import files
@@ -75,6 +75,8 @@ class Session(Generic[S]):
                 self.files.forget(change.path)
                 if isinstance(change, Aside):
                     self.files.forget(change.to)
+                if isinstance(change, Edit) and change.log:
+                    self.files.forget(change.log)
             self._state = None
         wrote = {c.path: digest(c.data) for c in settled if isinstance(c, Write)}
         return {p: d for p, d in wrote.items() if not p.startswith(ASIDE)}, kept
