@@ -1,0 +1,135 @@
+"""The doors that every workflow shares, through the real command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RONDEL = [sys.executable, "-m", "rondel"]
+
+
+@pytest.fixture
+def env(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(home),
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_AUTHOR_NAME": "t",
+        "GIT_AUTHOR_EMAIL": "t@localhost",
+        "GIT_COMMITTER_NAME": "t",
+        "GIT_COMMITTER_EMAIL": "t@localhost",
+    }
+
+
+@pytest.fixture
+def repo(tmp_path, env):
+    root = tmp_path / "repo"
+    root.mkdir()
+    for args in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "start"]):
+        subprocess.run(["git", *args], cwd=root, env=env, check=True)
+    return root
+
+
+def rondel(cwd: Path, env: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*RONDEL, *args],
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def test_the_version_is_one_line(repo, env):
+    done = rondel(repo, env, "--version")
+    assert done.returncode == 0
+    assert done.stdout.split()[0] == "rondel"
+
+
+def test_outside_a_repository_it_says_what_to_do(tmp_path, env):
+    done = rondel(tmp_path, env, "status")
+    assert done.returncode == 1
+    assert "git init" in done.stderr
+
+
+def test_a_wrong_command_is_usage(repo, env):
+    done = rondel(repo, env, "reviw")
+    assert done.returncode == 2
+    assert "reviw" in done.stderr
+
+
+def test_a_session_that_is_not_there_is_usage_and_says_what_there_is(repo, env):
+    done = rondel(repo, env, "resume", "nothing")
+    assert done.returncode == 2
+    assert "nothing" in done.stderr
+
+
+def test_status_of_nothing_is_empty_json(repo, env):
+    done = rondel(repo, env, "status", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout) == {"schema_version": 1, "sessions": []}
+
+
+def test_broken_settings_change_nothing_and_are_named(repo, env):
+    (repo / "rondel.toml").write_text("[limits]\nagents_max = 'many'\n")
+    before = sorted(p for p in repo.rglob("*") if ".git/" not in str(p))
+    done = rondel(repo, env, "agents")
+    assert done.returncode == 2
+    assert "limits.agents_max" in done.stderr
+    assert "many" in done.stderr
+    assert sorted(p for p in repo.rglob("*") if ".git/" not in str(p)) == before
+
+
+def test_init_writes_settings_once(repo, env):
+    assert rondel(repo, env, "init").returncode == 0
+    text = (repo / "rondel.toml").read_text()
+    assert "[roles]" in text
+    (repo / "rondel.toml").write_text(text + "# mine\n")
+    assert rondel(repo, env, "init").returncode == 0
+    assert (repo / "rondel.toml").read_text().endswith("# mine\n")
+
+
+def test_doctor_finds_nothing_wrong_in_a_fresh_repository(repo, env):
+    done = rondel(repo, env, "doctor", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["problems"] == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_a_completion_for_each_shell(repo, env, shell):
+    done = rondel(repo, env, "completion", shell)
+    assert done.returncode == 0
+    assert "_RONDEL_COMPLETE" in done.stdout
+
+
+def test_completion_offers_the_commands(repo, env):
+    words = {"COMP_WORDS": "rondel st", "COMP_CWORD": "1", "_RONDEL_COMPLETE": "bash_complete"}
+    done = subprocess.run(
+        [*RONDEL], cwd=repo, env={**env, **words}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "plain,status" in done.stdout
+    assert "plain,stop" in done.stdout
+
+
+def test_no_colour_where_nobody_wants_any(repo, env):
+    done = rondel(repo, {**env, "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "xterm"}, "status")
+    assert "\x1b[3" not in done.stdout + done.stderr
+
+
+def test_an_unreadable_folder_is_named(repo, env):
+    if os.geteuid() == 0:
+        pytest.skip("root reads everything; the store's tests use a mount instead")
+    (repo / ".ocr").mkdir(mode=0)
+    assert rondel(repo, env, "status").returncode in (0, 1)

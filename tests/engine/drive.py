@@ -1,0 +1,21 @@
+"""A driver in a process of its own: `python drive.py ROOT`. Agents come from the repository's rondel.toml."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import REF
+from small import SmallWorkflow
+
+from rondel.api import Hall
+from rondel.errors import RondelError
+
+if __name__ == "__main__":
+    try:
+        report = Hall(Path(sys.argv[1]), workflows={"small": SmallWorkflow()}).drive(REF)
+    except RondelError as e:
+        print(f"rondel: {e}", file=sys.stderr)
+        sys.exit(e.exit_code)
+    print(report.message)
+    sys.exit(report.exit_code)

@@ -1,0 +1,335 @@
+"""What the loop promises: limits, attempts, parking, control, repair, a person's edits."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from harness import REF, ScriptedAgent, content, hall, repository, start
+
+from rondel.agents.base import Reply, Request
+from rondel.engine.driver import Stopped
+from rondel.model.outcomes import Ended, Usage
+
+
+@pytest.fixture
+def root(tmp_path):
+    return repository(tmp_path / "a folder with 'quotes' and spaces")
+
+
+def configure(root: Path, text: str) -> None:
+    (root / "rondel.toml").write_text(text)
+
+
+def journal(root: Path) -> list[dict]:
+    lines = (root / REF.folder / ".rondel/run/journal.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_whole_session_ends_with_its_commit_file(root):
+    start(root, auto=True)
+    report = hall(root).drive(REF)
+    assert report.stopped is Stopped.COMPLETED
+    assert report.exit_code == 0
+    assert (root / REF.folder / "final.md").read_text().startswith("An answer")
+
+
+def test_a_decision_waits_with_status_3_and_nothing_else_runs_meanwhile(root):
+    start(root)
+    here = hall(root)
+    report = here.drive(REF)
+    assert (report.stopped, report.exit_code) == (Stopped.WAITING, 3)
+    assert report.details == ("Is round 1 good?",)
+    here.decide(REF, "approve")
+    assert here.drive(REF).exit_code == 0
+
+
+def test_what_is_done_is_never_asked_for_again(root):
+    start(root, auto=True)
+    hall(root).drive(REF)
+    agent = ScriptedAgent()
+    assert hall(root, agent).drive(REF).exit_code == 0
+    assert agent.seen == []
+
+
+def test_a_missing_file_alone_is_asked_for_again(root):
+    start(root)
+    hall(root).drive(REF)
+    (root / REF.folder / "round-1/notes/2.md").unlink()
+    (root / REF.folder / "round-1/sum.json").unlink()
+    agent = ScriptedAgent()
+    hall(root, agent).drive(REF)
+    assert [r.action for r in agent.seen] == ["round-1/notes/2.md"]
+
+
+def test_the_journal_can_be_deleted_and_nothing_is_lost_but_history(root):
+    start(root)
+    hall(root).drive(REF)
+    before = content(root)
+    for name in ("journal.jsonl", "heartbeat.json"):
+        (root / REF.folder / ".rondel/run" / name).unlink()
+    agent = ScriptedAgent()
+    assert hall(root, agent).drive(REF).exit_code == 3
+    assert agent.seen == []
+    assert content(root) == before
+
+
+def failing(times: int):
+    left = {}
+
+    def answer(request: Request) -> Reply | str:
+        left.setdefault(request.action, times)
+        if left[request.action]:
+            left[request.action] -= 1
+            return Reply(Ended.FAILED, error="the model is on fire")
+        return "Fine after all.\n"
+
+    return answer
+
+
+def test_a_failed_ask_is_tried_again_up_to_its_limit(root):
+    start(root, auto=True)
+    agent = ScriptedAgent(failing(1))
+    assert hall(root, agent).drive(REF).exit_code == 0
+    assert [r.attempt for r in agent.seen if r.action == "final.md"] == [1, 2]
+
+
+def test_attempts_hold_across_resumes_and_a_person_can_grant_new_ones(root):
+    start(root, auto=True, width=1)
+    agent = ScriptedAgent(failing(3))
+    first = hall(root, agent).drive(REF)
+    assert (first.stopped, first.exit_code) == (Stopped.FAILED, 1)
+    assert "the model is on fire" in first.message
+    assert len(agent.seen) == 2
+    assert hall(root, agent).drive(REF).exit_code == 1
+    assert len(agent.seen) == 2, "resuming alone gives no new attempt"
+    assert hall(root, agent).drive(REF, retry=True).exit_code == 1, "the next action has its own attempts"
+    assert (root / REF.folder / "round-1/notes/1.md").exists()
+
+
+def test_one_failure_in_a_fan_out_keeps_the_other_answers(root):
+    start(root, auto=True, width=4)
+
+    def answer(request: Request) -> Reply | str:
+        if request.action.endswith("/3.md"):
+            return Reply(Ended.FAILED, error="no")
+        return "Yes.\n"
+
+    agent = ScriptedAgent(answer)
+    assert hall(root, agent).drive(REF).exit_code == 1
+    good = ScriptedAgent()
+    assert hall(root, good).drive(REF, retry=True).exit_code == 0
+    assert [r.action for r in good.seen] == ["round-1/notes/3.md", "final.md"]
+
+
+def test_a_usage_limit_parks_the_action_and_is_no_attempt(root):
+    start(root, auto=True, width=1)
+    until = datetime.now(UTC) + timedelta(hours=1)
+    agent = ScriptedAgent(lambda _: Reply(Ended.PARKED, error="limit", until=until))
+    for _ in range(4):
+        report = hall(root, agent).drive(REF)
+        assert (report.stopped, report.exit_code) == (Stopped.PARKED, 6)
+        assert report.until is not None
+    assert len(agent.seen) == 1, "a parked action is not asked before its time"
+
+
+def test_a_parked_action_goes_on_after_its_time(root):
+    start(root, auto=True, width=1)
+    until = datetime.now(UTC) + timedelta(seconds=1)
+    replies = [Reply(Ended.PARKED, error="limit", until=until)]
+    agent = ScriptedAgent(lambda _: replies.pop() if replies else "Now.\n")
+    assert hall(root, agent).drive(REF, wait=True).exit_code == 0
+
+
+def spending(usage: Usage):
+    return lambda _: Reply(Ended.DONE, "Costly.\n", usage=usage)
+
+
+@pytest.mark.parametrize("limit", ["tokens_max = 250", "usd_max = 2.5"])
+def test_a_budget_stops_at_a_safe_boundary_and_holds_across_resumes(root, limit):
+    start(root, auto=True, width=6)
+    configure(root, f"[limits]\nagents_max = 1\n{limit}\n")
+    agent = ScriptedAgent(spending(Usage(90, 10, 0, 1.0)))
+    for _ in range(3):
+        report = hall(root, agent).drive(REF)
+        assert (report.stopped, report.exit_code) == (Stopped.LIMIT, 6)
+        assert limit.partition(" ")[0] in report.message
+    assert len(agent.seen) == 2
+    assert len(list((root / REF.folder / "round-1/notes").iterdir())) == 2, "what was paid for is kept"
+
+
+def test_agents_at_once_cannot_pass_a_budget_together(root):
+    start(root, auto=True, width=12)
+    configure(root, "[limits]\nagents_max = 8\ntokens_max = 500\n")
+    agent = ScriptedAgent(spending(Usage(90, 10)), seconds=0.05)
+    hall(root, agent).drive(REF)
+    first = 8  # nothing is known of the cost before the first answers
+    assert len(agent.seen) <= first
+
+
+def test_never_more_agents_at_once_than_allowed(root):
+    start(root, auto=True, width=9)
+    configure(root, "[limits]\nagents_max = 3\n")
+    now, most, lock = 0, 0, threading.Lock()
+
+    class Counting(ScriptedAgent):
+        async def run(self, request, beat):
+            nonlocal now, most
+            with lock:
+                now += 1
+                most = max(most, now)
+            try:
+                return await super().run(request, beat)
+            finally:
+                now -= 1
+
+    assert hall(root, Counting(seconds=0.05)).drive(REF).exit_code == 0
+    assert most == 3
+
+
+def test_a_session_has_a_wall_clock_too(root):
+    start(root, auto=True, width=30)
+    configure(root, "[limits]\nagents_max = 1\nseconds_max = 0.3\n")
+    report = hall(root, ScriptedAgent(seconds=0.1)).drive(REF)
+    assert (report.stopped, report.exit_code) == (Stopped.LIMIT, 6)
+
+
+def test_a_wrong_answer_is_sent_back_once_with_the_exact_words(root):
+    start(root, auto=True, width=1)
+    replies = ["123 is no letter\n", "Better.\n"]
+    agent = ScriptedAgent(lambda _: replies.pop(0) if replies else "End.\n")
+    assert hall(root, agent).drive(REF).exit_code == 0
+    assert "it does not begin with a letter" in agent.seen[1].prompt
+    assert (root / REF.folder / "round-1/notes/1.md").read_text() == "Better.\n"
+
+
+def test_a_second_wrong_answer_is_no_answer(root):
+    start(root, auto=True, width=1)
+    agent = ScriptedAgent(lambda _: "12345\n")
+    report = hall(root, agent).drive(REF)
+    assert report.exit_code == 1
+    assert not (root / REF.folder / "round-1/notes/1.md").exists()
+    assert len(agent.seen) == 4, "two attempts, each repaired once"
+
+
+def test_a_repair_goes_on_in_the_vendors_own_session(root):
+    start(root, auto=True, width=1)
+
+    def answer(request: Request) -> Reply:
+        text = "Good.\n" if request.resume else "1\n"
+        return Reply(Ended.DONE, text, vendor_session="v-1")
+
+    agent = ScriptedAgent(answer)
+    hall(root, agent).drive(REF)
+    assert agent.seen[1].resume == "v-1"
+    assert "You answered" not in agent.seen[1].prompt
+
+
+def in_background(work) -> threading.Thread:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def wait_for(condition, seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("word", "finished"), [("pause", True), ("stop", False)])
+def test_pause_lets_what_is_under_way_finish_and_stop_ends_it(root, word, finished):
+    start(root, auto=True, width=4)
+    configure(root, "[limits]\nagents_max = 1\n")
+    agent = ScriptedAgent(seconds=0.4 if finished else 30)
+    here = hall(root, agent)
+    say = in_background(lambda: (wait_for(lambda: agent.seen), hall(root).control(REF, word)))
+    report = here.drive(REF)
+    say.join()
+    assert (report.stopped, report.exit_code) == (Stopped.PAUSED, 3)
+    assert len(agent.seen) == 1, "nothing new was started"
+    assert (root / REF.folder / "round-1/notes/1.md").exists() is finished
+    assert hall(root).summary(REF).status == "paused"
+    quick = ScriptedAgent()
+    assert hall(root, quick).drive(REF).exit_code == 0
+    assert len(quick.seen) == (4 if finished else 5)
+
+
+def test_what_was_ended_by_us_is_no_attempt(root):
+    start(root, auto=True, width=1)
+    for _ in range(4):
+        agent = ScriptedAgent(seconds=30)
+        say = in_background(lambda a=agent: (wait_for(lambda: a.seen), hall(root).control(REF, "stop")))
+        assert hall(root, agent).drive(REF).exit_code == 3
+        say.join()
+    assert hall(root).drive(REF).exit_code == 0
+
+
+def test_a_person_who_edits_a_file_while_its_answer_comes_keeps_it(root):
+    start(root, auto=True, width=1)
+    note = root / REF.folder / "round-1/notes/1.md"
+
+    def answer(request: Request) -> str:
+        if request.action.endswith("1.md"):
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text("Mine.\n")
+        return "Theirs.\n"
+
+    assert hall(root, ScriptedAgent(answer)).drive(REF).exit_code == 0
+    assert note.read_text() == "Mine.\n"
+    aside = list((root / REF.folder / ".rondel/aside").iterdir())
+    assert [p.read_text() for p in aside] == ["Theirs.\n"]
+    assert any(e["kind"] == "kept" for e in journal(root))
+
+
+def test_a_person_who_writes_the_file_themselves_has_done_the_action(root):
+    start(root, auto=True, width=2)
+    note = root / REF.folder / "round-1/notes/1.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("Mine.\n")
+    agent = ScriptedAgent()
+    assert hall(root, agent).drive(REF).exit_code == 0
+    assert "round-1/notes/1.md" not in [r.action for r in agent.seen]
+    assert note.read_text() == "Mine.\n"
+
+
+def test_a_field_of_a_document_that_nobody_here_knows_stays(root):
+    start(root, auto=True)
+    (root / REF.folder / "state.json").write_text('{"zebra": [1, {"a": null}], "phase": "old", "ape": 1.50}')
+    hall(root).drive(REF)
+    state = json.loads((root / REF.folder / "state.json").read_text())
+    assert list(state)[:3] == ["zebra", "phase", "ape"]
+    assert state["zebra"] == [1, {"a": None}]
+
+
+def test_an_answer_that_cannot_be_written_is_not_lost(root):
+    """The disk says no when the answer comes: the next run takes it from the spool."""
+    start(root, auto=True, width=1)
+    blocked = root / REF.folder / "round-1"
+
+    def answer(request: Request) -> str:
+        if request.action.startswith("round-1"):
+            blocked.write_text("a file where a folder should be")
+        return "Paid for.\n"
+
+    agent = ScriptedAgent(answer)
+    with pytest.raises(Exception, match="round-1"):
+        hall(root, agent).drive(REF)
+    blocked.unlink()
+    again = ScriptedAgent()
+    assert hall(root, again).drive(REF).exit_code == 0
+    assert [r.action for r in again.seen] == ["final.md"]
+    assert (root / REF.folder / "round-1/notes/1.md").read_text() == "Paid for.\n"
+
+
+def test_what_it_cost_is_noted_with_every_answer(root):
+    start(root, auto=True, width=1)
+    hall(root, ScriptedAgent(spending(Usage(7, 3, 1, 0.5)))).drive(REF)
+    finished = [e for e in journal(root) if e["kind"] == "finished" and "usage" in e]
+    assert [e["usage"]["input_tokens"] for e in finished] == [7, 7]
+    assert {e["usage"]["usd"] for e in finished} == {0.5}

@@ -1,0 +1,122 @@
+"""Two drivers, killed drivers, and the children they leave."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from harness import REF, repository, start
+
+DRIVE = Path(__file__).parent / "drive.py"
+MARK = "RONDEL_TEST_MARK"
+
+AGENT = """
+import os, subprocess, sys, time
+sys.stdin.read()
+with open(sys.argv[1], "a") as f:
+    f.write(os.environ["RONDEL_ACTION"] + "\\n")
+if os.path.exists(sys.argv[2]):
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
+    print("half of an answer", flush=True)
+    time.sleep(600)
+print("A whole answer.")
+"""
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    root = repository(tmp_path / "repo")
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "slow").touch()
+    command = [sys.executable, str(tmp_path / "agent.py"), str(tmp_path / "calls"), str(tmp_path / "slow")]
+    (root / "rondel.toml").write_text(
+        f'[agents.fake]\nkind = "command"\ncommand = {command!r}\nenv = {{ {MARK} = "{tmp_path}" }}\n'
+        '[roles]\ndefault = "fake"\n[limits]\nagents_max = 2\n'.replace("'", '"')
+    )
+    start(root, auto=True, width=2)
+    yield root
+    for pid in marked(tmp_path):
+        os.kill(pid, 9)
+
+
+def marked(folder: Path) -> list[int]:
+    """Every live process that was started with our mark in its environment."""
+    found = []
+    wanted = f"{MARK}={folder}".encode()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            environ = (entry / "environ").read_bytes().split(b"\0")
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if wanted in environ and state != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+def driver(root: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(DRIVE), str(root)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(condition, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def test_the_second_driver_says_who_holds_the_session_and_leaves_with_1(scene):
+    first = driver(scene)
+    wait_for(lambda: len(marked(scene.parent)) >= 2)
+    second = driver(scene)
+    _, err = second.communicate(timeout=30)
+    assert second.returncode == 1
+    assert str(first.pid) in err
+    assert REF.name in err
+    first.terminate()
+    assert first.wait(timeout=30) == 130
+    assert marked(scene.parent) == []
+
+
+@pytest.mark.slow
+def test_after_kill_9_a_resume_goes_on_at_once_and_the_old_children_are_gone(scene):
+    first = driver(scene)
+    wait_for(lambda: len(marked(scene.parent)) >= 4)
+    old = set(marked(scene.parent))
+    first.kill()
+    first.wait()
+    (scene.parent / "slow").unlink()
+    second = driver(scene)
+    out, err = second.communicate(timeout=60)
+    assert second.returncode == 0, out + err
+    assert not old & set(marked(scene.parent))
+    assert (scene / REF.folder / "final.md").read_text() == "A whole answer.\n"
+    calls = (scene.parent / "calls").read_text().split()
+    assert sorted(calls) == sorted(["round-1/notes/1.md", "round-1/notes/2.md"] * 2 + ["final.md"])
+
+
+@pytest.mark.slow
+def test_a_killed_driver_alone_leaves_no_process_behind(scene):
+    first = driver(scene)
+    wait_for(lambda: len(marked(scene.parent)) >= 4)
+    first.kill()
+    first.wait()
+    wait_for(lambda: not marked(scene.parent))
+
+
+def test_a_driver_that_is_interrupted_ends_its_agents_and_says_130(scene):
+    first = driver(scene)
+    wait_for(lambda: len(marked(scene.parent)) >= 2)
+    first.send_signal(2)
+    out, _ = first.communicate(timeout=30)
+    assert first.returncode == 130
+    assert "rondel resume" in out
+    assert marked(scene.parent) == []
