@@ -1,0 +1,237 @@
+"""Merging: the same finding of several reviewers becomes one, with its supporters.
+
+Two findings are compared by their words and by their runs of characters, each weighted by how
+rare it is among the findings at hand; what every finding of a change mentions tells none of
+them apart. Groups are made by average linking. No word list of a project, no model, no state:
+the groups follow from the findings alone, and their order does not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+from rondel.workflows.review.wording import TEXT_MAX, grams, material, words
+
+SIMILAR_MIN = 0.08
+SAME_REVIEWER = 0.15  # a reviewer seldom says one thing twice
+OTHER_FILE = 0.20
+FAR_AWAY = 0.10
+FAR_LINES = 25
+NEAR_BONUS = 0.05
+NEAR_LINES = 5
+PRIOR_FINDINGS = 3.0  # imagined findings, so that rarity means something among very few
+PRIOR_SHARE = 0.05
+REPEAT_SHARE = 0.9  # how much of SIMILAR_MIN is enough for a repeated finding
+SUPPORT_MIN = 2
+MATERIAL_MIN = 1.0
+FEW_REVIEWERS = 2
+MATERIAL_MIN_FEW = 0.6
+_NEVER = -1e6
+
+
+class Group(TypedDict):
+    """Findings that are one. `kept` says that the group belongs into a short final review."""
+
+    members: list[int]
+    score: float
+    kept: bool
+
+
+@dataclass(frozen=True)
+class _Item:
+    index: int
+    reviewer: str
+    text: str
+    file: str | None
+    line: int | None
+
+    @property
+    def key(self) -> tuple[str, str, str, int, int]:
+        """A canonical order, so that the order of the findings does not matter."""
+        return (self.text, self.reviewer, self.file or "", self.line or 0, self.index)
+
+    @property
+    def said(self) -> tuple[str, str, str | None, int | None]:
+        """What makes two findings of one reviewer the same words at the same place."""
+        return (self.reviewer, self.text, self.file, self.line)
+
+
+def merge_findings(findings: Sequence[Mapping[str, object]]) -> list[Group]:
+    """The findings as groups, the best supported first. Each is in exactly one group.
+
+    A finding is `{"reviewer", "text", "file", "line"}`; file and line may be null. A group is
+    kept when two reviewers support it, or when its one reviewer says concretely what goes
+    wrong; where hardly anybody reviews, the bar for that is lower.
+    """
+    items = sorted(
+        (_item(index, finding) for index, finding in enumerate(findings)), key=lambda item: item.key
+    )
+    groups = _with_repeats(items)
+    few = len({item.reviewer for item in items}) <= FEW_REVIEWERS
+    return sorted(
+        (_group(group, few) for group in groups), key=lambda group: (-group["score"], group["members"])
+    )
+
+
+def _item(index: int, finding: Mapping[str, object]) -> _Item:
+    file, line, text = finding.get("file"), finding.get("line"), finding.get("text")
+    return _Item(
+        index=index,
+        reviewer=str(finding.get("reviewer") or ""),
+        text=" ".join(text[:TEXT_MAX].split()) if isinstance(text, str) else "",
+        file=file if isinstance(file, str) and file else None,
+        line=line if isinstance(line, int) and not isinstance(line, bool) else None,
+    )
+
+
+def _group(group: Iterable[_Item], few: bool) -> Group:
+    items = list(group)
+    support = len({item.reviewer for item in items})
+    weight = max(material(item.text) for item in items)
+    kept = support >= SUPPORT_MIN or weight >= (MATERIAL_MIN_FEW if few else MATERIAL_MIN)
+    return {
+        "members": sorted(item.index for item in items),
+        "score": round(support - 1 + weight, 4),
+        "kept": kept,
+    }
+
+
+def _with_repeats(items: Sequence[_Item]) -> list[list[_Item]]:
+    """Groups, where words that a reviewer repeats to the letter are shared out.
+
+    Who says the same thing twice, without a place, means two defects: the copies go to
+    different groups, the first to the one with most findings. A copy that finds no other
+    group stays with its twin.
+    """
+    repeats: dict[object, list[_Item]] = defaultdict(list)
+    for item in items:
+        repeats[item.said].append(item)
+    alike = Similarity(items)
+    groups = _linked([copies[0] for copies in repeats.values() if len(copies) == 1], alike)
+    clear = [tuple(group) for group in groups]
+    layers: list[list[_Item]] = []
+    for copies in (copies for copies in repeats.values() if len(copies) > 1):
+        near = [(alike.mean(copies[0], group), -n) for n, group in enumerate(clear)]
+        best = sorted((pair for pair in near if pair[0] >= SIMILAR_MIN * REPEAT_SHARE), reverse=True)[
+            : len(copies)
+        ]
+        homes = sorted((-n for _, n in best), key=lambda n: (-len(clear[n]), n))
+        for copy, home in zip(copies, homes, strict=False):
+            groups[home].append(copy)
+        for depth, copy in enumerate(copies[len(homes) :]):
+            layers += [[]] if depth == len(layers) else []
+            layers[depth].append(copy)
+    for layer in layers:
+        for group in _linked(layer, alike):
+            _place(group, groups)
+    return groups
+
+
+def _place(group: list[_Item], groups: list[list[_Item]]) -> None:
+    """A group of copies stands for itself, unless it is one reviewer's and a twin is placed already."""
+    twins = [other for other in groups if any(item.said == group[0].said for item in other)]
+    if twins and len({item.reviewer for item in group}) == 1:
+        twins[0].extend(group)
+    else:
+        groups.append(group)
+
+
+class Similarity:
+    """How alike two findings of one set are: about 0 for strangers, 1 for the same text."""
+
+    def __init__(self, items: Sequence[_Item]) -> None:
+        self._row = {item.index: row for row, item in enumerate(items)}
+        self._of = [[0.0] * len(items) for _ in items]
+        for features in (words, grams):
+            self._add([features(item.text) for item in items])
+        for a, b in ((a, b) for a in items for b in items if a.index != b.index):
+            self._of[self._row[a.index]][self._row[b.index]] += _by_place(a, b)
+
+    def _add(self, counts: Sequence[Counter[str]]) -> None:
+        shared: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for row, vector in enumerate(_vectors(counts)):
+            for feature, weight in vector.items():
+                shared[feature].append((row, weight))
+        for holders in shared.values():
+            for row, weight in holders:
+                line = self._of[row]
+                for other, other_weight in holders:
+                    line[other] += weight * other_weight / 2
+
+    def pair(self, a: _Item, b: _Item) -> float:
+        """How alike two are; far below zero when they cannot be one."""
+        return self._of[self._row[a.index]][self._row[b.index]]
+
+    def mean(self, item: _Item, group: Sequence[_Item]) -> float:
+        """How alike a finding and a group are."""
+        return sum(self.pair(item, other) for other in group) / len(group)
+
+
+def _vectors(counts: Sequence[Counter[str]]) -> list[dict[str, float]]:
+    """Each count as a vector of length one, weighted by how rare a feature is in this set."""
+    holders = Counter(feature for count in counts for feature in count)
+    total = len(counts) + PRIOR_FINDINGS
+    rarity = {f: max(0.0, math.log(total / (n + PRIOR_FINDINGS * PRIOR_SHARE))) for f, n in holders.items()}
+    vectors = []
+    for count in counts:
+        vector = {f: (1 + math.log(n)) * rarity[f] for f, n in count.items()}
+        length = math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
+        vectors.append({f: weight / length for f, weight in vector.items() if weight})
+    return vectors
+
+
+def _by_place(a: _Item, b: _Item) -> float:
+    """What reviewer and place add: a reviewer's two places are two findings, whatever the words."""
+    same_reviewer = a.reviewer == b.reviewer
+    if a.file is None or b.file is None:
+        return -SAME_REVIEWER if same_reviewer else 0.0
+    lines = abs(a.line - b.line) if a.file == b.file and a.line is not None and b.line is not None else None
+    if same_reviewer:
+        return _NEVER if a.file != b.file or lines else -SAME_REVIEWER
+    if a.file != b.file:
+        return -OTHER_FILE
+    if lines is None or NEAR_LINES < lines <= FAR_LINES:
+        return 0.0
+    return NEAR_BONUS if lines <= NEAR_LINES else -FAR_AWAY
+
+
+def _linked(items: Sequence[_Item], alike: Similarity) -> list[list[_Item]]:
+    """Groups by average linking: the two most alike become one, while they are alike enough."""
+    groups: dict[int, list[_Item]] = {n: [item] for n, item in enumerate(items)}
+    near = {n: {m: alike.pair(items[n], items[m]) for m in groups if m != n} for n in groups}
+    best = {n: _nearest(near[n]) for n in groups}
+    while best:
+        n = max(best, key=lambda k: (best[k][0], -k))
+        value, m = best[n]
+        if value < SIMILAR_MIN:
+            break
+        _join(n, m, groups, near)
+        del best[m]
+        for k, (_, nearest) in list(best.items()):
+            if k == n or nearest in (n, m):
+                best[k] = _nearest(near[k])
+            else:
+                best[k] = max(best[k], (near[k][n], n), key=lambda pair: (pair[0], -pair[1]))
+    return list(groups.values())
+
+
+def _join(n: int, m: int, groups: dict[int, list[_Item]], near: dict[int, dict[int, float]]) -> None:
+    """Group `m` becomes part of group `n`; the distances of `n` are the means over both."""
+    size_n, size_m = len(groups[n]), len(groups[m])
+    gone = near.pop(m)
+    for k, row in near.items():
+        if k != n:
+            mean = (size_n * near[n][k] + size_m * gone[k]) / (size_n + size_m)
+            near[n][k] = row[n] = mean
+        row.pop(m, None)
+    groups[n] += groups.pop(m)
+
+
+def _nearest(row: Mapping[int, float]) -> tuple[float, int]:
+    return max(
+        ((value, k) for k, value in row.items()), key=lambda pair: (pair[0], -pair[1]), default=(_NEVER, -1)
+    )
