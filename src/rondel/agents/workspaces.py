@@ -1,62 +1,191 @@
-"""Workspaces: where actions work, git worktrees of their own; the signatures that the engine calls."""
+"""Workspaces: where agents work in a repository, without ever touching the person's own tree.
+
+Readers of one commit share a checkout. An editing action has a worktree of its own, whose
+changes become one commit with the trailer `Rondel-Action: <session>/<action>`; `find` looks
+for it before anything is asked twice. What an earlier try left is kept under
+`refs/rondel/kept/` before a worktree starts again.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from rondel.errors import RondelError
+from rondel.agents import edits
+from rondel.agents.edits import Commit as Commit
+from rondel.agents.integrate import ChecksFailed as ChecksFailed
+from rondel.agents.integrate import Conflict as Conflict
+from rondel.agents.integrate import integrate
+from rondel.agents.leftovers import end_leftovers
+from rondel.agents.shell import Ran, Shell
+from rondel.agents.worktrees import Mark, Worktrees, read_only, writable
+from rondel.errors import GitError, RondelError
+from rondel.model.digests import digest
+from rondel.model.names import slug
 
-
-@dataclass(frozen=True)
-class Commit:
-    """An edit as one commit, and the files it touches."""
-
-    id: str
-    changed: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """The edit does not go on top of its target; the files that do not merge."""
-
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ChecksFailed:
-    """The edit goes on top of its target, but the checks fail there."""
-
-    output: str
+KEPT = "refs/rondel/kept"
+READ_KEPT_S = 86_400.0
 
 
 class Workspaces:
-    """The working copies of one repository's sessions."""
+    """The workspaces of one repository, below `root`. Its functions wait; call them in threads."""
 
-    def __init__(self, repo: Path, root: Path) -> None:
-        self._repo = repo
+    def __init__(self, repo: Path, root: Path, shell: Callable[[str, Path], Ran] | None = None) -> None:
+        self._trees = Worktrees(repo, root)
         self._root = root
+        self._own_shell = Shell(root / "shell")
+        self._shell = shell or self._own_shell
 
     def read(self, base: str) -> Path:
-        """A checkout of `base`, shared and thrown away."""
-        raise RondelError(f"no checkout of {base} yet")
+        """A checkout of `base` that everybody shares and nobody writes in; put right if somebody did."""
+        commit = self._trees.commit_of(base)
+        path = self._root / "read" / commit
+        with self._trees.locked("worktrees"):
+            mark = self._trees.mark(path)
+            if mark is None or not mark.ready:
+                mark = self._trees.add(path, "", "", commit)
+                read_only(path)
+                self._trees.save(path, replace(mark, ready=True))
+                return path
+            os.utime(self._trees.mark_file(path))
+            git = self._trees.in_tree(path, mark)
+            if not self._trees.is_at(git, mark, commit):
+                writable(path)
+                self._trees.go_to(git, mark, commit)
+                read_only(path)
+        return path
 
-    def write(self, session: str, action: str, base: str, *, setup: str, keep: bool) -> Path:
-        """A worktree of its own at `base`; with `keep`, the one that is there, as it is."""
-        raise RondelError(f"no workspace for {session}/{action} at {base} yet ({setup=}, {keep=})")
+    def write(self, session: str, key: str, base: str, *, setup: str = "", keep: bool = False) -> Path:
+        """The worktree of an action, at `base`, set up.
 
-    def commit(self, path: Path, session: str, action: str, title: str) -> Commit | None:
-        """What was changed in a workspace as one commit with its trailer; None when nothing was."""
-        raise RondelError(f"no commit of {path} for {session}/{action} ({title})")
+        One that is there is used again when it belongs to the same action and is as it was
+        at the start; with `keep` also as a cut-off try left it, for one that goes on in it.
+        """
+        commit = self._trees.commit_of(base)
+        path = self._root / "write" / f"{slug(key, length_max=40)}-{digest(f'{session}/{key}')[:12]}"
+        end_leftovers(self._own_shell.spool(path))
+        with self._trees.locked("worktrees"):
+            mark = self._trees.mark(path)
+            if mark is not None and mark.ready and self._usable(path, mark, commit, keep=keep):
+                return path
+            if mark is not None:
+                self._keep_aside(path, mark)
+            mark = self._trees.add(path, session, key, commit)
+        if setup:
+            ran = self._shell(setup, path)
+            if not ran.ok:
+                raise RondelError(f"the set-up command {setup!r} failed in {path}:\n{ran.output}")
+            self._trees.exclude_what_is_new(self._trees.in_tree(path, mark), mark)
+        self._trees.save(path, replace(mark, ready=True))
+        return path
 
-    def find(self, session: str, action: str, target: str) -> Commit | None:
-        """The commit of an edit that `target` already holds."""
-        raise RondelError(f"no look for {session}/{action} on {target}")
+    def _usable(self, path: Path, mark: Mark, commit: str, *, keep: bool) -> bool:
+        git = self._trees.in_tree(path, mark)
+        if not keep:
+            return mark.base == commit and self._trees.is_at(git, mark, commit)
+        if mark.integrating and mark.commit is not None:
+            self._trees.go_to(git, mark, mark.commit)
+            self._trees.save(path, replace(mark, integrating=False))
+        return True
 
-    def integrate(self, path: Path, target: str, checks: str | None) -> Commit | Conflict | ChecksFailed:
-        """Put a workspace's commit on top of a branch, run the checks there, move the branch forward."""
-        raise RondelError(f"no integration of {path} into {target} ({checks=})")
+    def _keep_aside(self, path: Path, mark: Mark) -> None:
+        """Before a worktree starts again: a ref to whatever differs from its base."""
+        git = self._trees.in_tree(path, mark)
+        kept = {mark.commit} if mark.commit else set()
+        try:
+            self._trees.settle(git, mark)
+            git(*self._trees.excludes(mark), "add", "--all")
+            tree, head = git("write-tree"), git("rev-parse", "HEAD")
+            if tree != git("rev-parse", f"{head}^{{tree}}"):
+                head = git("commit-tree", tree, "-p", head, "-m", f"kept: {mark.session}/{mark.key}")
+            kept.add(head)
+        except GitError:  # not a worktree any more: its files are moved, whatever they are
+            path.rename(path.with_name(f"{path.name}.kept-{uuid.uuid4().hex[:8]}"))
+        for commit in kept - {mark.base}:
+            self._trees.git("update-ref", f"{KEPT}/{path.name}/{commit[:12]}", commit)
+
+    def commit(self, path: Path, session: str, action: str, message: str) -> Commit | None:
+        """What changed in a worktree, as one commit on a branch of its own; None when nothing did."""
+        mark = self._need(path)
+        with self._trees.locked("worktrees"):
+            return edits.commit_all(self._trees, path, mark, session, action, message)
+
+    def find(
+        self, session: str, action: str, target: str | None = None, base: str | None = None
+    ) -> Commit | None:
+        """The commit of an action that `target` holds; without a target, on its own branch.
+
+        With `base`, only what came after it is looked at.
+        """
+        branch = target or edits.branch_of(session, action)
+        return edits.find(self._trees.git, edits.value_of(session, action), branch, base)
+
+    def integrate(
+        self, path: Path, target: str, checks: str | None = None
+    ) -> Commit | Conflict | ChecksFailed:
+        """Put the commit of a worktree on top of `target`, see that `checks` pass there, move it forward.
+
+        One at a time per repository. Whatever comes of it but a Commit, the worktree is as it
+        was, with its commit, and nothing has moved.
+        """
+        mark = self._need(path)
+        if mark.commit is None:
+            raise GitError(f"nothing is committed in {path}; there is nothing to put on {target!r}")
+
+        def complaint() -> str | None:
+            ran = self._shell(checks, path) if checks else Ran(ok=True, output="")
+            return None if ran.ok else ran.output
+
+        with self._trees.locked("integrate"):
+            there = edits.find(self._trees.git, mark.trailer, target, mark.base)
+            if there is not None:
+                self._trees.save(path, replace(mark, target=target, commit=there.id, integrating=False))
+                return there
+            return integrate(self._trees, path, mark, mark.commit, target, complaint)
 
     def remove(self, path: Path) -> None:
-        """Remove a workspace whose edit was taken over."""
-        raise RondelError(f"no removal of {path}")
+        """Remove a worktree, and its branch where another branch holds what it holds."""
+        if path.absolute().parent.parent != self._root.absolute():
+            raise GitError(f"{path} is not a workspace of ours")
+        with self._trees.locked("worktrees"):
+            mark = self._trees.mark(path)
+            self._trees.drop(path)
+        if mark is not None and mark.branch:
+            self._forget_branch(mark)
+
+    def _forget_branch(self, mark: Mark) -> None:
+        """An edit that its target holds needs no branch of its own."""
+        git = self._trees.git
+        tip = git.run("rev-parse", "--verify", "--quiet", f"refs/heads/{mark.branch}").out.strip()
+        if tip and mark.target and edits.find(git, mark.trailer, mark.target, mark.base):
+            git("update-ref", "-d", f"refs/heads/{mark.branch}", tip)
+
+    def sweep(self) -> int:
+        """Remove the worktrees whose edits their targets hold, and checkouts nobody read for a day."""
+        git, old = self._trees.git, time.time() - READ_KEPT_S
+        with self._trees.locked("integrate"):
+            gone = [
+                path
+                for path, mark in self._trees.marks("write")
+                if mark.target and edits.find(git, mark.trailer, mark.target, mark.base)
+            ]
+        gone += [p for p, _ in self._trees.marks("read") if self._trees.mark_file(p).stat().st_mtime < old]
+        for path in gone:
+            self.remove(path)
+        return len(gone)
+
+    def close(self) -> None:
+        """End what runs in other threads: their calls raise instead of going on."""
+        self._trees.close()
+        self._own_shell.close()
+
+    def _need(self, path: Path) -> Mark:
+        end_leftovers(self._own_shell.spool(path))
+        mark = self._trees.mark(path)
+        if mark is None:
+            raise GitError(f"{path} is not a workspace any more")
+        return mark

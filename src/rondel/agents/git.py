@@ -1,0 +1,128 @@
+"""Calling git: bounded in time, in a clean environment, without the repository's hooks.
+
+Nothing asks, signs, opens an editor or runs a hook, and what git refuses is a GitError with
+its own words.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from rondel.agents.environment import clean_env
+from rondel.errors import GitError
+
+TIMEOUT_S = 600.0
+_OPTIONS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.quotePath=false",
+    "core.editor=true",
+    "sequence.editor=true",
+    "commit.gpgSign=false",
+    "i18n.commitEncoding=UTF-8",
+    "i18n.logOutputEncoding=UTF-8",
+    "log.showSignature=false",
+    "merge.conflictStyle=merge",
+    "rerere.enabled=false",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+)
+_PASSED = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
+_FIXED = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_EDITOR": "true"}
+
+
+held: ContextVar[tuple[int, ...]] = ContextVar("held", default=())  # files whose locks our gits share
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a git command said."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether git agreed."""
+        return self.status == 0
+
+    @property
+    def words(self) -> str:
+        """Git's own words about what went wrong."""
+        return (self.err.strip() or self.out.strip() or f"status {self.status}")[-2000:]
+
+
+@dataclass(frozen=True)
+class Git:
+    """Git in one folder; with `git_dir`, of exactly that repository, whatever the folder holds."""
+
+    folder: Path
+    git_dir: Path | None = None
+
+    def run(self, *args: str, stdin: str = "", timeout_s: float = TIMEOUT_S) -> Result:
+        """Run a git command, whatever comes of it; GitError only when it cannot run or end."""
+        options = [word for option in _OPTIONS for word in ("-c", option)]
+        try:
+            child = subprocess.Popen(
+                ["git", *options, *args],
+                cwd=self.folder,
+                env=self._env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=held.get(),  # a git that outlives its killed driver keeps the lock until it ends
+            )
+        except OSError as e:
+            if e.filename == "git":
+                raise GitError("git is not installed, or not on the PATH") from e
+            raise GitError(f"git cannot run in {self.folder}: {e.strerror}") from e
+        try:
+            out, err = child.communicate(stdin.encode(errors="replace"), timeout=timeout_s)
+        except BaseException as e:
+            with suppress(OSError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            if isinstance(e, subprocess.TimeoutExpired):
+                raise GitError(f"git {args[0]} did not end within {timeout_s:g} s") from e
+            raise
+        return Result(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def __call__(self, *args: str, stdin: str = "") -> str:
+        """The output of a git command, without its last line end; GitError when git refuses."""
+        result = self.run(*args, stdin=stdin)
+        if not result.ok:
+            raise GitError(f"git {args[0]} failed in {self.folder}: {result.words}")
+        return result.out.removesuffix("\n")
+
+    def names(self, *args: str) -> tuple[str, ...]:
+        """The file names that a git command with `-z` gives."""
+        return tuple(name for name in self(*args).split("\0") if name)
+
+    @cached_property
+    def _env(self) -> Mapping[str, str]:
+        env = clean_env(_PASSED, _FIXED)
+        if self.git_dir is not None:
+            env |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.folder)}
+        return env | self._identity(env)
+
+    def _identity(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Who commits, where neither the repository nor the person says so."""
+        known = subprocess.run(
+            ["git", "config", "user.email"], cwd=self.folder, env=env, capture_output=True, check=False
+        )
+        if known.stdout.strip():
+            return {}
+        who = {"NAME": "Rondel", "EMAIL": "rondel@localhost"}
+        return {f"GIT_{role}_{what}": who[what] for role in ("AUTHOR", "COMMITTER") for what in who}

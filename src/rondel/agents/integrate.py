@@ -1,0 +1,119 @@
+"""Integration: an edit goes on top of its target, or nothing has happened.
+
+The replay and the checks happen in the action's own worktree. Only then does the target
+move, in one step, and only if it is still where it was. A target that is checked out in the
+person's own tree is moved there by a fast-forward, which git refuses rather than touch
+uncommitted work.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rondel.agents.edits import Commit, changed
+from rondel.agents.git import Git, Result
+from rondel.agents.worktrees import Mark, Worktrees
+from rondel.errors import GitError
+
+TRIES_MAX = 5
+BUSY_S = 5.0
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """The edit does not go on top of its target: the files that do not merge."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChecksFailed:
+    """The edit goes on top, and the checks fail there: what they said."""
+
+    output: str
+
+
+def integrate(
+    trees: Worktrees, path: Path, mark: Mark, commit: str, target: str, complaint: Callable[[], str | None]
+) -> Commit | Conflict | ChecksFailed:
+    """Put a worktree's `commit` on top of `target`; `complaint` runs the checks there.
+
+    The caller holds the lock. Whatever comes of it but a Commit, or an error: the worktree
+    is back at its commit, and nothing has moved.
+    """
+    git = trees.in_tree(path, mark)
+    mark = trees.save(path, replace(mark, target=target, integrating=True))
+    try:
+        for _ in range(TRIES_MAX):
+            tip = _tip(trees, target)
+            placed = _replay(trees, git, mark, commit, tip)
+            if isinstance(placed, Conflict):
+                return placed
+            said = complaint()
+            if said is not None:
+                return ChecksFailed(said)
+            if _advance(trees.git, target, tip, placed):
+                trees.git("update-ref", f"refs/heads/{mark.branch}", placed)
+                commit = placed
+                return Commit(placed, changed(trees.git, tip, placed), target)
+        raise GitError(f"{target!r} moved again and again while the edit was put on top; try again later")
+    finally:
+        trees.go_to(git, mark, commit)
+        trees.save(path, replace(mark, commit=commit, integrating=False))
+
+
+def _tip(trees: Worktrees, target: str) -> str:
+    found = trees.git.run("rev-parse", "--verify", "--quiet", f"refs/heads/{target}")
+    if not found.ok:
+        raise GitError(f"there is no branch {target!r} in {trees.repo}")
+    return found.out.strip()
+
+
+def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> str | Conflict:
+    """The commit on top of `tip`, in the worktree."""
+    if git("rev-parse", f"{commit}^") == tip:
+        trees.go_to(git, mark, commit)
+        return commit
+    trees.go_to(git, mark, tip)
+    picked = git.run("cherry-pick", "--allow-empty", "--keep-redundant-commits", commit)
+    if picked.ok:
+        return git("rev-parse", "HEAD")
+    files = git.names("diff", "--name-only", "--diff-filter=U", "-z")
+    if not files:
+        raise GitError(f"the edit cannot be put on top of {tip[:12]}: {picked.words}")
+    return Conflict(files)
+
+
+def _advance(git: Git, target: str, tip: str, new: str) -> bool:
+    """Move `target` from `tip` to `new`; False when it is not at `tip` any more."""
+    ref = f"refs/heads/{target}"
+    where = git("for-each-ref", "--format=%(worktreepath)", ref)
+    if not where or not Path(where).exists():
+        moved = git.run("update-ref", "-m", "rondel", ref, new, tip)
+    else:
+        moved = _fast_forward(Git(Path(where)), ref, new)
+    now = git("rev-parse", ref)
+    if now == new or now != tip:
+        return now == new
+    if not where:
+        raise GitError(f"{target!r} cannot be moved forward: {moved.words}")
+    raise GitError(
+        f"{target!r} is checked out in {where} and cannot be moved forward there: {moved.words}\n"
+        "Commit your changes or put them aside (git stash), then go on."
+    )
+
+
+def _fast_forward(git: Git, ref: str, new: str) -> Result:
+    """In the person's own tree; waits a little while they use git themselves."""
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        head = git.run("symbolic-ref", "--quiet", "HEAD")
+        if head.out.strip() != ref:
+            return replace(head, status=1, err="git is in the middle of something there (git status)")
+        moved = git.run("merge", "--ff-only", "--quiet", new)
+        if moved.ok or "index.lock" not in moved.err or time.monotonic() > deadline:
+            return moved
+        time.sleep(0.1)

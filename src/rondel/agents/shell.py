@@ -1,0 +1,63 @@
+"""Shell commands of the settings (set-up, checks), run from a thread and under a reaper."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from rondel.agents.process import Child, Exit, Reason, clean_env, run, tail
+from rondel.errors import RondelError
+
+WALL_S = 1800.0
+_TAIL = 20_000
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a shell command ended, and the end of what it said."""
+
+    ok: bool
+    output: str
+
+
+class Shell:
+    """Runs `bash -c`. Called in a thread that has no event loop of its own."""
+
+    def __init__(self, spools: Path) -> None:
+        self._spools = spools
+        self._running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Exit]]] = set()
+
+    def __call__(self, command: str, cwd: Path) -> Ran:
+        """Run a command to its end; its descendants do not outlive it."""
+        spool = self.spool(cwd)
+        child = Child(("bash", "-c", command), cwd, clean_env(), spool, wall_s=WALL_S, idle_s=WALL_S)
+        try:
+            ended = asyncio.run(self._run(child))
+            words = [tail(spool, "out", _TAIL), tail(spool, "err", _TAIL)]
+        except asyncio.CancelledError:
+            raise RondelError(f"stopped while {command!r} ran") from None
+        finally:
+            shutil.rmtree(spool, ignore_errors=True)
+        if ended.reason is not Reason.EXITED:
+            words.append(f"ended: {ended.reason} ({WALL_S:g} s at most)")
+        return Ran(ended.ok, "\n".join(word for word in words if word))
+
+    def spool(self, cwd: Path) -> Path:
+        """Where the output of a command in this folder is, while it runs."""
+        return self._spools / cwd.name
+
+    async def _run(self, child: Child) -> Exit:
+        task = asyncio.ensure_future(run(child))
+        entry = (asyncio.get_running_loop(), task)
+        self._running.add(entry)
+        try:
+            return await task
+        finally:
+            self._running.discard(entry)
+
+    def close(self) -> None:
+        """End what runs in other threads."""
+        for loop, task in tuple(self._running):
+            loop.call_soon_threadsafe(task.cancel)
