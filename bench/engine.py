@@ -1,0 +1,163 @@
+"""The engine's own cost per action, as the session grows; and what a durable commit costs.
+
+The agent answers at once, so that what is measured is the engine. Every figure is a ratio
+of two measurements of the same run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rondel.agents.base import Beat, Reply, Request
+from rondel.agents.settings import AgentSettings
+from rondel.api import Hall
+from rondel.model.actions import Action, Ask, Derive
+from rondel.model.changes import Change, text
+from rondel.model.outcomes import Ended, Outcome, Usage
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Status, Summary
+from rondel.model.workflow import SessionRef, Workflow
+
+REF = SessionRef("bench", "one", ".bench/one")
+SIZES = (100, 1_000, 10_000)
+ROUND = 100
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """The round that is open, and what of it is there."""
+
+    number: int
+    there: frozenset[str]
+
+
+class WheelWorkflow(Workflow[Wheel]):
+    """As many actions as asked for, in rounds of `width`, each closed by a file."""
+
+    name = "bench"
+
+    def __init__(self, total: int, width: int) -> None:
+        self.total, self.width = total, width
+
+    def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
+        """See `Workflow`."""
+        return [REF]
+
+    def read(self, files: Snapshot, ref: SessionRef) -> Wheel:
+        """See `Workflow`."""
+        number = len(files.names("closed")) + 1
+        return Wheel(number, files.names(f"round-{number}"))
+
+    def plan(self, state: Wheel) -> Iterable[Action]:
+        """See `Workflow`."""
+        if (state.number - 1) * self.width >= self.total:
+            return
+        missing = False
+        for k in range(self.width):
+            if f"{k}.md" not in state.there:
+                missing = True
+                yield Ask(f"round-{state.number}/{k}.md", "bench.writer")
+        if not missing:
+            yield Derive(f"closed/{state.number}")
+
+    def prompt(self, state: Wheel, ask: Ask) -> str:
+        """See `Workflow`."""
+        return f"Write {ask.path}."
+
+    def apply(self, state: Wheel, action: Action, outcome: Outcome) -> Sequence[Change]:
+        """See `Workflow`."""
+        return [text(action.path, outcome.text or "closed")]
+
+    def summary(self, state: Wheel) -> Summary:
+        """See `Workflow`."""
+        return Summary("bench", Status.ACTIVE)
+
+
+class Instant:
+    """An agent that answers at once."""
+
+    name = kind = "mock"
+    model = ""
+
+    async def run(self, request: Request, _beat: Callable[[Beat], None]) -> Reply:
+        """See `Agent`."""
+        return Reply(Ended.DONE, f"An answer to {request.action}.\n", usage=Usage(10, 1))
+
+    def recover(self, _request: Request) -> Reply | None:
+        """See `Agent`."""
+        return None
+
+    def version(self) -> str | None:
+        """See `Agent`."""
+        return "1"
+
+
+def _drive(total: int, width: int) -> float:
+    """Seconds per action of a whole session."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        root = Path(folder)
+        subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+        (root / REF.folder / ".rondel").mkdir(parents=True)
+        workflow = WheelWorkflow(total, width)
+
+        def build(_: AgentSettings) -> Instant:
+            return Instant()
+
+        hall = Hall(root, workflows={"bench": workflow}, build=build)
+        begin = time.perf_counter()
+        hall.drive(REF)
+        seconds = time.perf_counter() - begin
+        made = sum(1 for _ in (root / REF.folder).glob("round-*/*.md"))
+        if made != total:
+            raise SystemExit(f"only {made} of {total} actions were done")
+        return seconds / total
+
+
+def _bare_commit(times: int) -> float:
+    """Seconds for the bare file operations of one action: a durable file and two journal lines."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        log = os.open(f"{folder}/journal", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        line = json.dumps({"kind": "finished", "action": "round-1/1.md", "digest": "0" * 64}).encode() + b"\n"
+        begin = time.perf_counter()
+        for k in range(times):
+            os.write(log, line)
+            os.fsync(log)
+            fd = os.open(f"{folder}/tmp", os.O_CREAT | os.O_WRONLY)
+            os.write(fd, b"An answer to the action.\n")
+            os.fsync(fd)
+            os.close(fd)
+            os.rename(f"{folder}/tmp", f"{folder}/{k}.md")  # noqa: PTH104 - the bare operation is measured
+            here = os.open(folder, os.O_RDONLY)
+            os.fsync(here)
+            os.close(here)
+            os.write(log, line)
+            os.fsync(log)
+        seconds = (time.perf_counter() - begin) / times
+        os.close(log)
+        return seconds
+
+
+def main() -> None:
+    """Print the ratios."""
+    for shape, width_of in (("rounds of 100", lambda _: ROUND), ("one fan-out", lambda total: total)):
+        cost = {}
+        for total in SIZES:
+            runs = 3 if total == SIZES[0] else 1
+            cost[total] = statistics.median(_drive(total, width_of(total)) for _ in range(runs))
+        bare = statistics.median(_bare_commit(500) for _ in range(3))
+        for total in SIZES:
+            print(f"  {shape}: {total:>6} actions: {cost[total] * 1e3:.2f} ms an action")
+        print(f"  {shape}: cost per action, 10,000 against 100: {cost[10_000] / cost[100]:.2f} (at most 1.3)")
+        print(f"  {shape}: an action against its bare file operations: {cost[1_000] / bare:.2f} (at most 3)")
+
+
+if __name__ == "__main__":
+    main()
