@@ -7,4 +7,5 @@ import hashlib
 
 def digest(data: bytes | str) -> str:
     """The SHA-256 in hex."""
-    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    return hashlib.sha256(raw).hexdigest()

@@ -24,14 +24,14 @@ def slug(title: str, *, length_max: int = 60, fallback: str = "session") -> str:
     """A lower-case name of letters, digits and hyphens.
 
     Latin letters lose their accents; other scripts keep their letters, so that a title in
-    any language gives a usable name. A title without a single letter or digit gives
-    `fallback` and a few digits of its digest.
+    any language gives a usable name. A title without a single letter or digit, or one that is
+    a reserved word somewhere, gives `fallback` and a few digits of its digest.
     """
     plain = unicodedata.normalize("NFKD", title).casefold()
     kept = "".join(c for c in plain if not unicodedata.combining(c))
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", kept))
     name = _cut("-".join(words), length_max)
-    return name or f"{fallback}-{digest(title)[:6]}"
+    return name if is_safe_name(name) else f"{fallback}-{digest(title)[:6]}"
 
 
 def _cut(name: str, length_max: int) -> str:
@@ -50,7 +50,7 @@ def is_safe_name(name: str) -> bool:
         0 < len(name) <= NAME_MAX
         and len(name.encode("utf-8", "surrogatepass")) <= BYTES_MAX
         and not _FORBIDDEN.search(name)
-        and not name.startswith(("-", "."))
+        and not name.startswith(("-", ".", "~"))
         and not name.endswith((".", " "))
         and not _RESERVED.match(name)
         and name.isprintable()
@@ -69,13 +69,10 @@ def folder_name(text: str) -> str:
 
     Different texts may give the same name; where that matters the caller keeps them apart.
     """
-    name = re.sub(r"[^\w.+=@-]+|\.{2,}", "-", unicodedata.normalize("NFC", text)).strip("-. ")
-    name = "".join(c for c in name if c.isprintable())
+    name = re.sub(r"(?:[^\w.+=@-]|\.{2,})+", "-", unicodedata.normalize("NFC", text)).strip("-. ")
     while len(name.encode()) > BYTES_MAX or len(name) > NAME_MAX:
         name = name[:-1].rstrip("-. ")
-    if not name or _RESERVED.match(name):
-        return f"x-{digest(text)[:8]}"
-    return name
+    return name if is_safe_name(name) else f"x-{digest(text)[:8]}"
 
 
 def inside(path: str, what: str = "path") -> str:

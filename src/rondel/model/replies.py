@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 REPLY_MAX = 2_000_000
-_FENCE = re.compile(
-    r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL
-)
+_OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)")
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ def fenced_json(text: str) -> Fenced:
     if len(text) > REPLY_MAX:
         return Fenced(error=f"the answer has {len(text)} characters; at most {REPLY_MAX} are read")
     text = text.replace("\r\n", "\n")
-    blocks = [body for _, lang, body in _FENCE.findall(text + "\n") if lang.lower() in ("json", "")]
+    blocks = [body for language, body in _blocks(text) if language in ("json", "")]
     candidates = blocks[::-1] or [text]
     first = ""
     for body in candidates:
@@ -38,6 +37,23 @@ def fenced_json(text: str) -> Fenced:
     if not blocks:
         return Fenced(error="there is no fenced ```json block in the answer")
     return Fenced(error=first)
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """The fenced blocks, each with its language. One that is never closed goes to the end."""
+    fence, language, body = "", "", list[str]()
+    for line in text.split("\n"):
+        if fence:
+            mark = line.strip(" \t")
+            if mark.startswith(fence) and not mark.strip(fence[0]):
+                yield language, "\n".join(body)
+                fence = ""
+            else:
+                body.append(line)
+        elif opening := _OPENING.match(line):
+            fence, language, body = opening[1], opening[2].lower(), []
+    if fence:
+        yield language, "\n".join(body)
 
 
 def _refuse(name: str) -> object:
