@@ -151,28 +151,28 @@ class Workspaces:
         """Remove a worktree, and its branch where another branch holds what it holds."""
         if path.absolute().parent.parent != self._root.absolute():
             raise GitError(f"{path} is not a workspace of ours")
+        mark = self._trees.mark(path)
+        if mark is not None and self._is_taken_over(mark):
+            self._forget_branch(mark.branch)
         with self._trees.locked("worktrees"):
-            mark = self._trees.mark(path)
             self._trees.drop(path)
-        if mark is not None and mark.branch:
-            self._forget_branch(mark)
 
-    def _forget_branch(self, mark: Mark) -> None:
-        """An edit that its target holds needs no branch of its own."""
-        git = self._trees.git
-        tip = git.run("rev-parse", "--verify", "--quiet", f"refs/heads/{mark.branch}").out.strip()
-        if tip and mark.target and edits.find(git, mark.trailer, mark.target, mark.base):
-            git("update-ref", "-d", f"refs/heads/{mark.branch}", tip)
+    def _is_taken_over(self, mark: Mark) -> bool:
+        return mark.target is not None and (
+            edits.find(self._trees.git, mark.trailer, mark.target, mark.base) is not None
+        )
+
+    def _forget_branch(self, branch: str) -> None:
+        git, ref = self._trees.git, f"refs/heads/{branch}"
+        tip = git.run("rev-parse", "--verify", "--quiet", ref).out.strip()
+        if tip:
+            git("update-ref", "-d", ref, tip)
 
     def sweep(self) -> int:
         """Remove the worktrees whose edits their targets hold, and checkouts nobody read for a day."""
-        git, old = self._trees.git, time.time() - READ_KEPT_S
+        old = time.time() - READ_KEPT_S
         with self._trees.locked("integrate"):
-            gone = [
-                path
-                for path, mark in self._trees.marks("write")
-                if mark.target and edits.find(git, mark.trailer, mark.target, mark.base)
-            ]
+            gone = [path for path, mark in self._trees.marks("write") if self._is_taken_over(mark)]
         gone += [p for p, _ in self._trees.marks("read") if self._trees.mark_file(p).stat().st_mtime < old]
         for path in gone:
             self.remove(path)

@@ -99,11 +99,9 @@ class Worktrees:
 
     def mark(self, path: Path) -> Mark | None:
         """The mark of a worktree that is there; None for one that cannot be relied on."""
-        try:
-            mark = Mark(**json.loads(self.mark_file(path).read_bytes()))
-        except (OSError, ValueError, TypeError):
-            return None
-        return mark if path.is_dir() and Path(mark.git_dir, "HEAD").is_file() else None
+        mark = _load(self.mark_file(path))
+        whole = mark is not None and path.is_dir() and Path(mark.git_dir, "HEAD").is_file()
+        return mark if whole else None
 
     def save(self, path: Path, mark: Mark) -> Mark:
         """Note how far a worktree got; that lasts."""
@@ -121,11 +119,10 @@ class Worktrees:
         return path.with_name(f"{path.name}.json")
 
     def marks(self, kind: str) -> Iterator[tuple[Path, Mark]]:
-        """The worktrees of a kind that can be relied on."""
+        """Every mark of a kind, also of worktrees that are not whole any more."""
         for file in sorted((self.root / kind).glob("*.json")):
-            path = file.with_suffix("")
-            if (mark := self.mark(path)) is not None:
-                yield path, mark
+            if (mark := _load(file)) is not None:
+                yield file.with_suffix(""), mark
 
     # -- worktrees ------------------------------------------------------------------------
 
@@ -137,20 +134,18 @@ class Worktrees:
         """A fresh worktree at `base`, on no branch, with a mark that does not say ready yet."""
         self.drop(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.git("worktree", "prune")
         self.git("worktree", "add", "--quiet", "--force", "--force", "--detach", str(path), base)
         git_dir = Git(path)("rev-parse", "--absolute-git-dir")
         return self.save(path, Mark(session, key, base, git_dir))
 
     def drop(self, path: Path) -> None:
-        """Remove a worktree, also one that was never whole."""
+        """Remove a worktree, also one that was never whole; its mark goes last."""
+        if path.exists():
+            writable(path)
+            if not self.git.run("worktree", "remove", "--force", "--force", str(path)).ok and path.exists():
+                shutil.rmtree(path)
+        self.git("worktree", "prune")
         self.mark_file(path).unlink(missing_ok=True)
-        if not path.exists():
-            return
-        writable(path)
-        if not self.git.run("worktree", "remove", "--force", "--force", str(path)).ok and path.exists():
-            shutil.rmtree(path)
-            self.git("worktree", "prune")
 
     def settle(self, git: Git, mark: Mark) -> None:
         """End whatever git has under way in a worktree, and forget the locks of a killed git."""
@@ -194,6 +189,13 @@ class Worktrees:
         patterns = "\n".join(_pattern(name) for name in new)
         text = f"{general}\n{patterns}\n"
         Path(mark.git_dir, "rondel-exclude").write_text(text, encoding="utf-8", errors="replace")
+
+
+def _load(file: Path) -> Mark | None:
+    try:
+        return Mark(**json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _default_excludes() -> Path:
