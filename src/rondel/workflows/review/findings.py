@@ -142,6 +142,16 @@ def severity_of(text: object) -> Severity | None:
     return _SEVERITIES.get(_word(text))
 
 
+def severity_from(category: Category) -> Severity:
+    """The severity of a finding that gives only its category."""
+    return _SEVERITY_OF[category]
+
+
+def category_from(severity: Severity) -> Category:
+    """The category of a finding that gives only its severity."""
+    return _CATEGORY_OF[severity]
+
+
 def _word(text: object) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.casefold()).strip("_") if isinstance(text, str) else ""
 
@@ -233,14 +243,14 @@ def _finding(item: object, reviewer: str) -> tuple[Finding | None, str | None]:
         return None, f"category {item.get('category')!r:.40} is not one of {', '.join(Category)}"
     if category is None and severity is None:
         return None, f'it needs a "category", one of {", ".join(Category)}'
-    category = category or _CATEGORY_OF[severity or Severity.MEDIUM]
+    category = category or category_from(severity or Severity.MEDIUM)
     file, line, line_end = place(
         _first(item, "file", "path", "location"), item.get("line"), item.get("line_end")
     )
     return Finding(
         title=title,
         category=category,
-        severity=severity or _SEVERITY_OF[category],
+        severity=severity or severity_from(category),
         file=file,
         line=line,
         line_end=line_end,
