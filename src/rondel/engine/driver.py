@@ -143,7 +143,9 @@ class Driver(Generic[S]):
                 if not self._flights:
                     break
                 await self._wait()
+            await asyncio.to_thread(self._tools.workspaces.sweep)
         finally:
+            self._tools.workspaces.close()
             await self._end_flights()
             self._heartbeat()
         return self._report()
