@@ -94,3 +94,27 @@ def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(part, 
             assert point > 20
             return
     pytest.fail("the run never came to its end")
+
+
+def test_an_edit_that_git_would_not_take_is_kept_and_taken_later_without_asking_again(root):
+    """The target is checked out, and the person's own uncommitted change is in the way."""
+    git(root, "checkout", "-qb", "work")
+    (root / "data.txt").write_text("theirs\n")
+    start(root, auto=True, width=1, edits=True, branch="work")
+
+    def write(request: Request) -> str:
+        if "notes" in request.action:
+            (request.cwd / "data.txt").write_text("ours\n")
+        return "Done.\n"
+
+    agent = ScriptedAgent(write)
+    report = hall(root, agent).drive(REF)
+    assert report.stopped is Stopped.FAILED
+    assert "data.txt" in report.message
+    assert (root / "data.txt").read_text() == "theirs\n"
+    assert len(agent.seen) == 1
+    (root / "data.txt").unlink()
+    again = ScriptedAgent(write)
+    assert hall(root, again).drive(REF).exit_code == 0
+    assert [r.action for r in again.seen] == ["final.md"]
+    assert (root / "data.txt").read_text() == "ours\n"

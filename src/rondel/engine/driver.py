@@ -35,6 +35,7 @@ S = TypeVar("S")
 TICK_S = 1.0
 REFRESH_SHARE = 20  # looking at the disk may take a twentieth of the time
 REPEATS_MAX = 10  # how often one run may do the same action: more is a workflow that does not move
+ERROR_MAX = 2000
 RETRIED = (Ended.FAILED, Ended.TIMED_OUT)
 UNRECORDED = (Ended.WAITING, Ended.PARKED, Ended.CANCELLED)
 
@@ -118,6 +119,7 @@ class Driver(Generic[S]):
         self._view = view
         self._flights: dict[str, Flight] = {}
         self._held: dict[str, tuple[Stopped, str]] = {}
+        self._stuck: dict[str, str] = {}  # edits that git would not take; the next run tries again
         self._waits: dict[str, str] = {}  # answers only a person can give; not asked for again in this run
         self._repeats: Counter[str] = Counter()
         self._refreshed = (time.monotonic(), 0.0)
@@ -182,6 +184,8 @@ class Driver(Generic[S]):
         record = self._session.ledger.of(action.path)
         if isinstance(action, Decide):
             return Stopped.WAITING, action.question
+        if action.path in self._stuck:
+            return Stopped.FAILED, self._stuck[action.path]
         if action.path in self._waits:
             return Stopped.WAITING, self._waits[action.path]
         if record.parked_until and record.parked_until > self._tools.clock():
@@ -324,10 +328,12 @@ class Driver(Generic[S]):
         outcome, reply = flight.task.result()
         action = flight.job.action
         record = self._session.ledger.of(action.path)
+        if not outcome.taken:
+            self._stuck[action.path] = outcome.error
         final = outcome.ended not in RETRIED or record.failures + 1 >= self._attempts_max(action)
         wrote: dict[str, str] = {}
         kept: list[str] = []
-        if outcome.ended not in UNRECORDED and final:
+        if outcome.taken and outcome.ended not in UNRECORDED and final:
             changes = self._session.workflow.apply(self._session.state, action, outcome)
             wrote, kept = self._session.carry_out(changes, flight.seen, self._lease)
             self._repeats[action.path] += 1
@@ -426,25 +432,21 @@ def _finished_fields(
         "ended": outcome.ended,
         "seconds": round(time.monotonic() - flight.since, 3),
     }
-    if wrote:
-        fields["files"] = wrote
-    if flight.inputs and isinstance(flight.job.action, Derive):
-        fields["inputs"] = flight.inputs
-    if outcome.error:
-        fields["error"] = outcome.error[:2000]
-    if outcome.text:
-        fields["result"] = digest(outcome.text)
-    if outcome.until:
-        fields["until"] = stamp(outcome.until)
-    if outcome.commit:
-        fields["commit"] = outcome.commit
+    if not outcome.taken:
+        fields["taken"] = False
     if reply is not None:
         fields |= {"usage": usage_json(outcome.usage), "agent": outcome.agent, "model": outcome.model}
-        if reply.raw_usage:
-            fields["raw_usage"] = dict(reply.raw_usage)
-        if reply.vendor_session:
-            fields["session"] = reply.vendor_session
-    return fields
+    maybe: dict[str, object] = {
+        "files": wrote,
+        "inputs": flight.inputs if isinstance(flight.job.action, Derive) else None,
+        "error": outcome.error[:ERROR_MAX],
+        "result": digest(outcome.text) if outcome.text else None,
+        "until": stamp(outcome.until) if outcome.until else None,
+        "commit": outcome.commit,
+        "raw_usage": dict(reply.raw_usage) if reply else None,
+        "session": reply.vendor_session if reply else None,
+    }
+    return fields | {key: value for key, value in maybe.items() if value}
 
 
 def _row(path: str, flight: Flight, now: float) -> dict[str, object]:

@@ -101,8 +101,10 @@ class Ledger:
 
     def _finished(self, record: Record, event: Mapping[str, object]) -> None:
         ended = event.get("ended")
-        record.open_try = None
         record.last_error = str(event.get("error", ""))
+        if event.get("taken") is False:
+            return
+        record.open_try = None
         record.parked_until = parse_time(event.get("until")) if ended == Ended.PARKED else None
         if ended in COUNTED:
             record.failures += 1

@@ -18,14 +18,16 @@ from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Workspaces
 from rondel.config import Config
 from rondel.engine.executor import Answer, Executor, kept_answer
 from rondel.engine.session import Session
-from rondel.errors import RondelError
+from rondel.errors import GitError, RondelError
 from rondel.model.actions import Access, Action, Ask, Derive, Probe, Run
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.workflow import Look
 
 S = TypeVar("S")
+T = TypeVar("T")
 
+GIT_PAUSES_S = (0.1, 0.5)
 TAIL = 4000
 COLLECT_MAX = 20_000_000
 
@@ -109,7 +111,10 @@ class Performer(Generic[S]):
         if wrong:
             outcome = replace(outcome, ended=Ended.REJECTED, error=wrong)
         if outcome.ok and ask.workspace.access is Access.WRITE:
-            outcome = await self._take_over(ask, cwd, outcome)
+            try:
+                outcome = await self._take_over(ask, cwd, outcome)
+            except GitError as e:
+                outcome = replace(outcome, ended=Ended.FAILED, error=str(e), taken=False)
         return outcome, answer.reply
 
     async def _edit_that_is_there(
@@ -120,7 +125,7 @@ class Performer(Generic[S]):
         if space.access is not Access.WRITE or space.target is None:
             return None
         find = self._tools.workspaces.find
-        commit = await asyncio.to_thread(find, self._session.ref.name, ask.path, space.target)
+        commit = await _patiently(partial(find, self._session.ref.name, ask.path, space.target))
         if commit is None:
             return None
         answer = self._find(ask, settings, job.number)
@@ -214,8 +219,8 @@ class Performer(Generic[S]):
         base = space.base or "HEAD"
         trees = self._tools.workspaces
         if space.access is Access.READ:
-            return await asyncio.to_thread(trees.read, base)
-        return await asyncio.to_thread(
+            return await _patiently(partial(trees.read, base))
+        return await _patiently(
             partial(
                 trees.write,
                 self._session.ref.name,
@@ -230,10 +235,10 @@ class Performer(Generic[S]):
         """Make the edits one commit and put it on top of its target."""
         session, trees = self._session.ref.name, self._tools.workspaces
         title = ask.title or ask.path
-        commit = await asyncio.to_thread(trees.commit, cwd, session, ask.path, title)
+        commit = await _patiently(partial(trees.commit, cwd, session, ask.path, title))
         if commit is None or ask.workspace.target is None:
             return _with_commit(outcome, commit)
-        result = await asyncio.to_thread(trees.integrate, cwd, ask.workspace.target, ask.workspace.checks)
+        result = await _patiently(partial(trees.integrate, cwd, ask.workspace.target, ask.workspace.checks))
         if isinstance(result, Conflict):
             files = ", ".join(result.files)
             error = f"the edit does not go on top of {ask.workspace.target}: {files}"
@@ -243,7 +248,7 @@ class Performer(Generic[S]):
         if isinstance(result, ChecksFailed):
             error = f"the checks failed after the edit: {result.output[-TAIL:]}"
             return replace(_with_commit(outcome, commit), ended=Ended.FAILED, error=error)
-        await asyncio.to_thread(trees.remove, cwd)
+        await _patiently(partial(trees.remove, cwd))
         return _with_commit(outcome, result)
 
     # -- running ------------------------------------------------------------------------
@@ -286,6 +291,16 @@ class Performer(Generic[S]):
             words = _read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip()
             return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
         return outcome
+
+
+async def _patiently(work: Callable[[], T]) -> T:
+    """Work with git in a thread; again after a moment where another git was in the way."""
+    for pause_s in GIT_PAUSES_S:
+        try:
+            return await asyncio.to_thread(work)
+        except GitError:
+            await asyncio.sleep(pause_s)
+    return await asyncio.to_thread(work)
 
 
 def slot(path: str) -> str:

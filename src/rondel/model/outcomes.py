@@ -66,6 +66,9 @@ class Outcome:
     commit: str | None = None  # WRITE workspace: the commit that holds the edit
     changed: tuple[str, ...] = ()  # WRITE workspace: the files the commit touches
     conflicts: tuple[str, ...] = ()  # CONFLICT: the files that do not merge
+    taken: bool = (
+        True  # False: the answer is there, but git would not take the edit; the next run tries that again
+    )
     files: Mapping[str, bytes] = field(default_factory=dict)  # Run.collect
 
     @property
