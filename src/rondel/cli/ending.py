@@ -1,0 +1,116 @@
+"""The end of a feature in the repository: merge, pull request, keep, abandon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from rondel.api import Hall
+from rondel.errors import GitError, RondelError
+from rondel.model.workflow import SessionRef
+from rondel.workflows.feature import layout, place, worktrees
+from rondel.workflows.feature.ending import ending, unfinished
+from rondel.workflows.feature.meta import title, word
+from rondel.workflows.feature.phases import ABANDONED, COMPLETED
+from rondel.workflows.feature.read import State
+
+SHOWN_MAX = 10
+
+
+class Way(StrEnum):
+    """How a feature may end."""
+
+    MERGE = "merge"
+    PR = "pr"
+    KEEP = "keep"
+    ABANDON = "abandon"
+
+
+def end_feature(
+    hall: Hall, ref: SessionRef, state: State, way: Way, *, force: bool, reason: str
+) -> Iterator[str]:
+    """End a feature; gives what was done, a line each. Again after a kill, it does the rest.
+
+    Nothing is changed before everything that stands in the way is out of it.
+    """
+    stored = word(state.meta, "worktree")
+    worktree = place.resolve(str(hall.root), stored) if stored else ""
+    _check(hall, state, way, worktree, force=force)
+    if way is Way.MERGE:
+        yield _merge(hall, state)
+    elif way is Way.PR:
+        yield _pull_request(hall, state)
+    leaves = bool(worktree) and way is not Way.KEEP
+    if leaves:
+        worktrees.remove(hall.look, worktree)
+        yield f"removed the worktree {worktree}; the branch {state.branch} stays"
+    status = ABANDONED if way is Way.ABANDON else COMPLETED
+    hall.change(ref, ending(state, status, hall.look.at, worktree_gone=leaves, reason=reason))
+    yield f"{ref.name} is {status}"
+
+
+def _check(hall: Hall, state: State, way: Way, worktree: str, *, force: bool) -> None:
+    open_tasks = unfinished(state)
+    if open_tasks and way is not Way.ABANDON and not force:
+        raise RondelError(
+            f"{len(open_tasks)} unfinished tasks: {_some(open_tasks)}; finish them, or give --force"
+        )
+    if way is Way.KEEP:
+        return
+    places = [(worktree, True)] if worktree and _is_checkout(hall, worktree) else []
+    if way is not Way.ABANDON:
+        places.append((str(hall.root), False))
+    for path, untracked in places:
+        names = worktrees.dirty(hall.look, path, untracked=untracked)
+        if names:
+            raise RondelError(f"uncommitted work in {path}: {_some(names)}; commit it or put it away first")
+
+
+def _is_checkout(hall: Hall, path: str) -> bool:
+    return bool(hall.look.git("-C", path, "rev-parse", "--git-dir", check=False).strip())
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
+    return ", ".join(names[:SHOWN_MAX]) + more
+
+
+def _require_branch(hall: Hall, branch: str) -> None:
+    ref = f"refs/heads/{branch}"
+    if not hall.look.git("rev-parse", "--verify", "--quiet", ref, check=False).strip():
+        raise RondelError(f"there is no branch {branch}; end the feature with --keep or --abandon")
+
+
+def _merge(hall: Hall, state: State) -> str:
+    look, branch = hall.look, state.branch
+    _require_branch(hall, branch)
+    here = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
+    if not here or here == branch:
+        raise RondelError(f"check out the branch that {branch} is to be merged into, and run it again")
+    try:
+        look.git("merge", "--no-ff", "--no-edit", "-m", f"Merge {branch}: {title(state.meta)}", branch)
+    except GitError as e:
+        conflicts = look.git("diff", "--name-only", "--diff-filter=U", check=False).split()
+        look.git("merge", "--abort", check=False)
+        words = f"conflicts in {_some(conflicts)}" if conflicts else str(e)
+        raise RondelError(f"{branch} was not merged into {here}: {words}; nothing was changed") from e
+    return f"merged {branch} into {here}"
+
+
+def _pull_request(hall: Hall, state: State) -> str:
+    look, branch = hall.look, state.branch
+    _require_branch(hall, branch)
+    if "origin" not in look.git("remote").split():
+        raise RondelError("there is no remote `origin` to push to; add one, or end with --merge or --keep")
+    look.git("push", "--quiet", "--set-upstream", "origin", branch)
+    code, out, _ = look.run(["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"])
+    if code == 0 and out.strip():
+        return f"the pull request is there already: {out.strip()}"
+    body = state.files.text(layout.SPEC) or ""
+    name = title(state.meta, state.ref.id)
+    code, out, err = look.run(
+        ["gh", "pr", "create", "--head", branch, "--title", name, "--body-file", "-"], stdin=body
+    )
+    if code != 0:
+        raise RondelError(f"{branch} is pushed, but there is no pull request: {err.strip()}")
+    return f"opened {out.strip()}"

@@ -1,0 +1,334 @@
+"""The doors of the workflow `feature`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from rondel.api import Hall
+from rondel.cli.common import drive, emit, here, json_option, report_json, say
+from rondel.cli.ending import Way, end_feature
+from rondel.cli.sessions import summary_json
+from rondel.engine.driver import Report
+from rondel.errors import NothingToDo, RondelError
+from rondel.model.changes import Edit
+from rondel.model.workflow import SessionRef
+from rondel.workflows.feature import layout, place, worktrees
+from rondel.workflows.feature.ending import kept_history
+from rondel.workflows.feature.files import lint_file, start_feature
+from rondel.workflows.feature.meta import notes, records, stamped, word
+from rondel.workflows.feature.phases import ACTIVE, LIMITS, PHASES, REVIEWED
+from rondel.workflows.feature.read import State
+from rondel.workflows.feature.transitions import Transition
+from rondel.workflows.feature.work import read_work
+
+F = TypeVar("F", bound=Callable[..., object])
+DISAPPROVED = 4
+WAITS = 3
+
+feature_argument = click.argument("feature", required=False)
+
+
+@click.group()
+def command() -> None:
+    """Work on a feature phase by phase, each under a reviewer."""
+
+
+def hall_of_features() -> Hall:
+    """The hall where the features are kept: from inside a feature's worktree, that of its repository."""
+    hall = here()
+    main = Path(place.main_checkout(str(hall.root)))
+    if main == hall.root or (hall.root / layout.FEATURES).is_dir() or not main.is_dir():
+        return hall
+    return Hall(main)
+
+
+def find(hall: Hall, feature: str | None) -> tuple[SessionRef, State]:
+    """The feature a person means, and what its files show. Says once where its worktree is."""
+    ref = hall.find(feature, "feature")
+    state: State = hall.state(ref)
+    if state.damaged:
+        raise RondelError(
+            f"{ref.folder}/{layout.META} is {state.anomalies[0].message}; `rondel doctor --repair` mends one "
+            "stray brace, anything else is mended by hand"
+        )
+    warning = place.elsewhere(str(hall.root), ref.name, state.meta.get("worktree"), str(Path.cwd()))
+    if warning and not state.ended and not os.environ.get("CLAUDECODE"):  # there the hook has said it
+        say(f"warning: {warning}")
+    return ref, state
+
+
+@command.command()
+@click.argument("title")
+@click.option(
+    "--mode",
+    type=click.Choice(list(LIMITS), case_sensitive=False),
+    help="How often a phase may be revised: hotfix 1, quick 2, standard 3, full 5.",
+)
+@click.option("--description", default="", help="What is wanted, in a few sentences.")
+@click.option(
+    "--from",
+    "source",
+    type=click.File(encoding="utf-8"),
+    help="A brainstorm that is written already; it becomes brainstorm.md.",
+)
+@click.option("--worktree", is_flag=True, help="Make a worktree beside the repository, with the branch.")
+@json_option
+def start(title: str, mode: str | None, description: str, source: Any, worktree: bool, as_json: bool) -> None:
+    """Begin a feature: docs/features/{id}-{slug}/."""
+    hall = hall_of_features()
+    chosen = mode or str(hall.settings("feature")["mode"])
+    text = source.read() if source else None
+    ref = start_feature(
+        hall.root, title, mode=chosen, description=description, brainstorm=text, at=hall.look.at
+    )
+    state: State = hall.state(ref)
+    if worktree:
+        path = worktrees.add(hall.look, ref.id, state.branch)
+        hall.change(ref, [Edit(layout.META, lambda meta: {**meta, "worktree": path})])
+        state = hall.state(ref)
+    if as_json:
+        emit({"session": ref.name, "path": ref.folder, "state": hall.summary(ref).state})
+        return
+    click.echo(ref.folder)
+    if worktree:
+        say(f"worktree: {place.resolve(str(hall.root), str(state.meta['worktree']))}")
+    say(f"next: {hall.summary(ref).next}")
+
+
+# -- phases -----------------------------------------------------------------------------------
+
+
+def _phase_options(function: F) -> F:
+    for option in (
+        feature_argument,
+        click.option(
+            "--continue", "how", flag_value="continue", help="Go on with a phase that is under way."
+        ),
+        click.option(
+            "--fresh", "how", flag_value="fresh", help="Begin it again; what is there is kept aside."
+        ),
+        click.option("--review", "how", flag_value="review", help="Only review the document as it stands."),
+        click.option("--yes", "-y", is_flag=True, help="Go on past a warning."),
+        _fail_option,
+        json_option,
+    ):
+        function = option(function)
+    return function
+
+
+_fail_option = click.option(
+    "--fail-on-changes/--no-fail-on-changes",
+    "fail",
+    default=None,
+    help="Exit 4 when the reviewer did not approve; the default under CI.",
+)
+
+
+def _phase_door(phase: str) -> None:
+    @command.command(phase, help=f"Do the phase {phase}, with its reviewer.")
+    @_phase_options
+    def door(feature: str | None, how: str | None, yes: bool, fail: bool | None, as_json: bool) -> None:
+        _do_phase(phase, feature, how, yes=yes, fail=fail, as_json=as_json)
+
+
+for _phase in REVIEWED:
+    _phase_door(_phase)
+
+
+def _do_phase(
+    phase: str, feature: str | None, how: str | None, *, yes: bool, fail: bool | None, as_json: bool
+) -> NoReturn:
+    hall = hall_of_features()
+    ref, state = find(hall, feature)
+    may = state.transition(phase)
+    if not may.allowed:
+        raise RondelError(may.message or f"{phase} is blocked")
+    under_way = phase in state.partial
+    proceed = yes or under_way or _proceeds(may)
+    if under_way and how is None and sys.stdin.isatty() and not as_json:
+        words = click.Choice(["continue", "fresh", "review"])
+        how = click.prompt(f"{phase} was started and not completed", type=words, default="continue")
+    request = {"command": "phase", "phase": phase, "how": how, "proceed": proceed, "checks": _checks(hall)}
+    hall.ask_for(ref, request)
+    report = drive(hall, ref, as_json=as_json)
+    _leave(hall, ref, report, [phase], fail=fail, as_json=as_json)
+
+
+def _proceeds(may: Transition) -> bool:
+    """Show a warning and ask; where nobody can be asked, skipping goes on and going back waits."""
+    if may.type != "warning":
+        return True
+    say(f"warning: {may.message}")
+    if sys.stdin.isatty():
+        if not click.confirm("go on?", err=True):
+            raise click.exceptions.Exit(WAITS)
+        return True
+    return " skips " in (may.message or "")
+
+
+def _checks(hall: Hall) -> str:
+    return hall.config.project.checks or hall.config.project.test
+
+
+def _leave(
+    hall: Hall, ref: SessionRef, report: Report, phases: list[str], *, fail: bool | None, as_json: bool
+) -> NoReturn:
+    """Say what became of the phases, and exit with the code that says it."""
+    state: State = hall.state(ref)
+    done = [p for p in phases if p in state.completed]
+    concerns = {p: notes(records(state.meta)[p]) for p in done}
+    strict = fail if fail is not None else bool(os.environ.get("CI"))
+    code = report.exit_code
+    if code == 0 and strict and any(concerns.values()):
+        code = DISAPPROVED
+    if as_json:
+        body = report_json(ref, report) | {"exit_code": code, "completed": done}
+        emit(body | {"concerns": {p: list(found) for p, found in concerns.items() if found}})
+    for phase in done if not as_json else ():
+        message = state.files.text(layout.complete(read_work(state.files, phase).folder))
+        click.echo(f"{phase}: {(message or 'Phase complete').strip()}")
+    sys.exit(code)
+
+
+@command.command()
+@feature_argument
+@click.option("--until", type=click.Choice(list(REVIEWED)), help="The last phase to do.")
+@click.option("--auto", is_flag=True, help="Do not stop for a reviewer's concerns.")
+@_fail_option
+@json_option
+def run(feature: str | None, until: str | None, auto: bool, fail: bool | None, as_json: bool) -> None:
+    """Do every phase that is left, stopping where a person is needed."""
+    hall = hall_of_features()
+    ref, state = find(hall, feature)
+    if state.ended:
+        raise RondelError(f"{ref.name} is {word(state.meta, 'status')}; start another feature")
+    if state.due not in REVIEWED or (until and PHASES.index(state.due) > PHASES.index(until)):
+        raise NothingToDo(f"{ref.name}: every phase is done; `rondel feature finish` ends it")
+    before = state.completed
+    hall.ask_for(ref, {"command": "run", "until": until, "auto": auto, "checks": _checks(hall)})
+    report = drive(hall, ref, as_json=as_json)
+    after: State = hall.state(ref)
+    done = [p for p in REVIEWED if p in after.completed - before]
+    _leave(hall, ref, report, done, fail=fail, as_json=as_json)
+
+
+@command.command()
+@click.argument("phase", type=click.Choice(list(PHASES)))
+@feature_argument
+@json_option
+def check(phase: str, feature: str | None, as_json: bool) -> None:
+    """Say whether a phase may start: proceed, warning or blocked, and why."""
+    hall = hall_of_features()
+    _, state = find(hall, feature)
+    may = state.transition(phase)
+    if as_json:
+        emit({"allowed": may.allowed, "type": may.type, "message": may.message})
+    else:
+        click.echo(f"{may.type}: {may.message}" if may.message else may.type)
+    sys.exit(0 if may.allowed else 1)
+
+
+# -- looking ----------------------------------------------------------------------------------
+
+
+@command.command()
+@feature_argument
+@json_option
+def status(feature: str | None, as_json: bool) -> None:
+    """Show the features, or one with its phases."""
+    hall = hall_of_features()
+    refs = [hall.find(feature, "feature")] if feature else hall.sessions("feature")
+    if as_json:
+        rows = [(ref, hall.summary(ref)) for ref in refs]
+        emit({"sessions": [summary_json(ref, found) | {"state": found.state} for ref, found in rows]})
+        return
+    if feature is None:
+        refs = [r for r in refs if hall.state(r).meta.get("status", ACTIVE) == ACTIVE] or refs
+    if not refs:
+        say('no features here yet; `rondel feature start "title"` begins one')
+    for ref in refs:
+        _show(hall, ref)
+
+
+def _show(hall: Hall, ref: SessionRef) -> None:
+    found = hall.summary(ref)
+    state: State = hall.state(ref)
+    mode = word(state.meta, "mode") or "standard"
+    click.echo(f"{ref.name}: {found.title} ({found.status.value}, {mode}, at most {state.limit} iterations)")
+    kept = records(state.meta)
+    for phase in PHASES:
+        record = kept.get(phase)
+        if record is not None:
+            ended = stamped(record, "completed")
+            words = f"completed {ended}" if ended else f"under way since {stamped(record, 'started')}"
+            click.echo(f"  {phase}: {words}")
+            for note in notes(record):
+                click.echo(f"    {note}")
+    for problem in found.problems:
+        click.echo(f"  {problem.rule}: {problem.message}")
+    if found.waiting_for:
+        click.echo(f"  waits for: {found.waiting_for}")
+    if found.next:
+        click.echo(f"  next: {found.next}")
+
+
+@command.command()
+@feature_argument
+def history(feature: str | None) -> None:
+    """Show every review so far."""
+    hall = hall_of_features()
+    ref, state = find(hall, feature)
+    text = kept_history(state)
+    if text is None:
+        raise NothingToDo(f"{ref.name} was not reviewed yet")
+    click.echo(text, nl=not text.endswith("\n"))
+
+
+@command.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of text.")
+def lint(files: tuple[str, ...], as_json: bool) -> None:
+    """Say what is wrong with .meta.json files, wherever they lie."""
+    found = [(name, lint_file(name)) for name in files]
+    if as_json:
+        rows = [{"file": name, "problems": [a.to_json() for a in rules]} for name, rules in found]
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    for name, rules in found:
+        for anomaly in rules:
+            click.echo(f"{name}: {anomaly.rule}: {anomaly.message}")
+    if not any(rules for _, rules in found):
+        click.echo("nothing wrong was found")
+
+
+# -- the end ----------------------------------------------------------------------------------
+
+
+@command.command()
+@feature_argument
+@click.option("--merge", "way", flag_value="merge", help="Merge the branch into the one checked out here.")
+@click.option("--pr", "way", flag_value="pr", help="Push the branch and open a pull request.")
+@click.option("--keep", "way", flag_value="keep", help="Leave branch and worktree as they are.")
+@click.option("--abandon", "way", flag_value="abandon", help="Give it up; the branch stays.")
+@click.option("--force", is_flag=True, help="Also with unfinished tasks.")
+@click.option("--reason", default="", help="Why it is abandoned.")
+def finish(feature: str | None, way: str | None, force: bool, reason: str) -> None:
+    """End a feature: merge it, hand it over, keep it, or give it up."""
+    hall = hall_of_features()
+    ref, state = find(hall, feature)
+    if state.ended:
+        raise NothingToDo(f"{ref.name} is {word(state.meta, 'status')} already")
+    if way is None and sys.stdin.isatty():
+        way = click.prompt("how", type=click.Choice([w.value for w in Way]), err=True)
+    if way is None:
+        say(f"{ref.name} waits for a decision: give --merge, --pr, --keep or --abandon")
+        sys.exit(WAITS)
+    for line in end_feature(hall, ref, state, Way(way), force=force, reason=reason):
+        click.echo(line)

@@ -1,0 +1,158 @@
+"""The functions of a feature that touch files or the clock."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rondel.errors import RondelError, UsageError
+from rondel.model.changes import Document
+from rondel.model.names import slug
+from rondel.model.summary import Problem
+from rondel.model.times import stamp
+from rondel.model.workflow import SessionRef
+from rondel.store import documents, files
+from rondel.workflows.feature import layout, stamps
+from rondel.workflows.feature.lint import Anomaly, lint
+from rondel.workflows.feature.phases import ACTIVE, BRAINSTORM, LIMITS, SPECIFY
+from rondel.workflows.feature.phases import ARTIFACTS as ARTIFACT_OF
+from rondel.workflows.feature.repair import without_stray_brace
+
+log = logging.getLogger("rondel.feature")
+_ID = re.compile(r"(\d{1,9})(?:-|$)")
+
+
+def update_phase_state(feature_path: str | Path, phase: str, updates: Mapping[str, object]) -> bool:
+    """Put `updates` into the record of a phase; whether that was done.
+
+    `updates` may have `started`, `completed`, `verified`, `iterations`, `reviewerNotes`.
+    The change is atomic and loses no other. What would break a rule, or a file that cannot
+    be read, is refused: nothing changes, the reason is logged, the answer is False.
+    """
+
+    def change(meta: Document) -> Document:
+        if not meta:
+            raise UsageError(f"{feature_path} has no {layout.META}")
+        return stamps.merge(meta, phase, updates)
+
+    path = Path(feature_path) / layout.META
+    try:
+        if not path.is_file():
+            raise UsageError(f"{feature_path} has no {layout.META}; is it a feature's folder?")
+        documents.edit(path, change)
+    except RondelError as e:
+        log.warning("%s", e)
+        return False
+    return True
+
+
+def start_feature(
+    root: Path,
+    title: str,
+    *,
+    mode: str = "standard",
+    description: str = "",
+    brainstorm: str | None = None,
+    at: datetime | None = None,
+) -> SessionRef:
+    """A new feature: its folder, its id, its `.meta.json`, which is written last.
+
+    No two features get the same id, however many are started at once. A hotfix gets a short
+    specification, so that it can be implemented at once.
+    """
+    name = " ".join(title.split())
+    if not name:
+        raise UsageError("a feature needs a title")
+    if mode.lower() not in LIMITS:
+        raise UsageError(f"no mode {mode!r}; there are: {', '.join(LIMITS)}")
+    parent = root / layout.FEATURES
+    files.make_folder(parent)
+    with documents.locked(parent):
+        number = f"{_highest(parent) + 1:03d}"
+        short = slug(name, fallback="feature")
+        folder = files.claim_folder(parent, [f"{number}-{short}"])
+    now = stamp(at or datetime.now(UTC))
+    meta: Document = {
+        "id": number,
+        "name": name,
+        "slug": short,
+        "mode": mode.lower(),
+        "status": ACTIVE,
+        "created": now,
+        "completed": None,
+        "worktree": None,
+        "branch": f"feature/{number}-{short}",
+        "currentPhase": None,
+        "phases": {},
+    }
+    request = {"command": "start", "title": name, "description": description.strip(), "at": now}
+    files.make_folder(folder / ".rondel")
+    files.ignore(folder / ".rondel", "run/")
+    files.write(
+        folder / layout.request(1), (json.dumps(request, indent=2, ensure_ascii=False) + "\n").encode()
+    )
+    if brainstorm is not None:
+        files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())
+        meta["phases"] = {BRAINSTORM: {"started": now, "completed": now, "iterations": 0}}
+        meta["currentPhase"] = BRAINSTORM
+    if meta["mode"] == "hotfix":
+        files.write(folder / ARTIFACT_OF[SPECIFY], _short_spec(name, description).encode())
+    files.write(folder / layout.META, documents.dump(meta))
+    return SessionRef("feature", folder.name, f"{layout.FEATURES}/{folder.name}")
+
+
+def _highest(parent: Path) -> int:
+    """The highest id in use; a folder counts whatever is in it."""
+    numbers = [int(m.group(1)) for there in parent.iterdir() if (m := _ID.match(there.name))]
+    return max(numbers, default=0)
+
+
+def _short_spec(title: str, description: str) -> str:
+    what = description.strip() or title
+    return (
+        f"# {title}\n\n## Requirements\n\n- R1: {what}\n\n"
+        "## Acceptance criteria\n\n- R1 holds, shown by a test or by running it, and the tests pass.\n\n"
+        "## Scope\n\nOnly this. A hotfix: written from its description at the start.\n"
+    )
+
+
+def lint_file(path: str | Path) -> tuple[Anomaly, ...]:
+    """Every rule a `.meta.json` breaks, wherever it lies. Never fails: what cannot be read is no JSON."""
+    try:
+        data = files.read(path)
+    except RondelError as e:
+        return (Anomaly("invalid-json", None, str(e)),)
+    if data is None:
+        return (Anomaly("invalid-json", None, "there is no such file"),)
+    return lint(data)
+
+
+def mend(root: Path) -> Iterator[tuple[str, Problem]]:
+    """Mend what can be mended in a repository's features; each with what was wrong and is kept."""
+    parent = root / layout.FEATURES
+    for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
+        name = folder.name
+        if _ID.match(name) and (folder / layout.META).is_file() and (kept := repair_meta(folder)):
+            message = f"one brace was too many; the original is {kept}"
+            yield f"feature:{name}", Problem("invalid-json", layout.META, message, repaired=True)
+
+
+def repair_meta(folder: Path) -> str | None:
+    """Mend a `.meta.json` that has one brace too many; the original is kept under the name given back."""
+    path = folder / layout.META
+    with documents.locked(folder):
+        data = files.read(path)
+        mended = without_stray_brace(data) if data is not None else None
+        if data is None or mended is None:
+            return None
+        number = 1
+        while os.path.lexists(kept := folder / f".meta.invalid-{number}.json"):
+            number += 1
+        files.write(kept, data)
+        files.write(path, mended)
+        return kept.name

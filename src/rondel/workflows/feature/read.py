@@ -1,0 +1,173 @@
+"""What the files of a feature show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from rondel.model.snapshot import Snapshot
+from rondel.model.workflow import SessionRef
+from rondel.workflows.feature import layout
+from rondel.workflows.feature.lint import Anomaly, lint, lint_meta
+from rondel.workflows.feature.meta import (
+    completed_phases,
+    current_phase,
+    due_phase,
+    partial_phases,
+    word,
+)
+from rondel.workflows.feature.phases import (
+    ABANDONED,
+    ARTIFACTS,
+    COMPLETED,
+    CREATE_PLAN,
+    CREATE_TASKS,
+    DESIGN,
+    PHASES,
+    REVIEWED,
+    SPECIFY,
+    limit_of,
+)
+from rondel.workflows.feature.transitions import Transition, blocked, validate_transition
+from rondel.workflows.feature.work import Work, read_work
+
+_REQUEST = re.compile(r"request-([1-9]\d{0,5})\.json")
+HOW = ("continue", "fresh", "review")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked for last."""
+
+    number: int
+    phase: str = ""  # one phase; empty for all
+    until: str = ""  # the last phase to do, of all
+    auto: bool = False  # go on past a reviewer's concerns
+    how: str = ""  # what to do with a phase that is under way
+    proceed: bool = False  # a warning was seen
+    checks: str = ""  # the project's tests
+
+
+@dataclass(frozen=True)
+class State:
+    """A feature."""
+
+    ref: SessionRef
+    files: Snapshot
+    meta: Mapping[str, object]
+    anomalies: tuple[Anomaly, ...]
+    request: Request | None
+    description: str
+
+    @property
+    def damaged(self) -> bool:
+        """Whether there is a `.meta.json` that nobody can read."""
+        return any(a.rule == "invalid-json" for a in self.anomalies)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the whole feature is completed or abandoned."""
+        return self.meta.get("status") in (COMPLETED, ABANDONED)
+
+    @property
+    def limit(self) -> int:
+        """How many iterations a phase may have."""
+        return limit_of(self.meta.get("mode"))
+
+    @property
+    def branch(self) -> str:
+        """The branch the code goes to."""
+        return word(self.meta, "branch") or f"feature/{self.ref.id}"
+
+    @cached_property
+    def current(self) -> str | None:
+        """The phase completed last."""
+        return current_phase(self.meta)
+
+    @cached_property
+    def due(self) -> str | None:
+        """The phase that is due next."""
+        return due_phase(self.meta)
+
+    @property
+    def completed(self) -> frozenset[str]:
+        """The phases completed."""
+        return frozenset(completed_phases(self.meta))
+
+    @property
+    def partial(self) -> frozenset[str]:
+        """The phases started and not completed."""
+        return frozenset(partial_phases(self.meta))
+
+    @cached_property
+    def work(self) -> Work | None:
+        """The phase that the request asks to work on now; None when there is none."""
+        phase = _target(self)
+        return read_work(self.files, phase) if phase else None
+
+    def answer(self, path: str) -> str:
+        """How a question was answered; empty while it was not."""
+        value = self.files.json(path)
+        return str(value.get("answer", "")) if isinstance(value, Mapping) else ""
+
+    def transition(self, phase: str) -> Transition:
+        """Whether a phase may start; a feature that ended has none that may."""
+        if self.ended:
+            status = word(self.meta, "status")
+            return blocked(f"{self.ref.name} is {status}; start another feature")
+        return validate_transition(self.current, phase, self.artifacts)
+
+    @property
+    def artifacts(self) -> dict[str, bool]:
+        """Which documents are there."""
+        made = {"spec": SPECIFY, "design": DESIGN, "plan": CREATE_PLAN, "tasks": CREATE_TASKS}
+        return {name: self.files.exists(ARTIFACTS[phase]) for name, phase in made.items()}
+
+
+def read(files: Snapshot, ref: SessionRef) -> State:
+    """What the files show. Total."""
+    value = files.json(layout.META)
+    meta = value if isinstance(value, Mapping) else {}
+    numbers = sorted(int(m.group(1)) for n in files.names(".rondel") if (m := _REQUEST.fullmatch(n)))
+    bodies = {n: files.json(layout.request(n)) for n in (numbers[:1] + numbers[-1:])}
+    first = bodies.get(numbers[0]) if numbers else None
+    return State(
+        ref,
+        files,
+        meta,
+        lint_meta(value) if value is not None else lint(files.data(layout.META) or b""),
+        _request(numbers[-1], bodies[numbers[-1]]) if numbers else None,
+        word(first, "description") if isinstance(first, Mapping) else "",
+    )
+
+
+def _request(number: int, body: object) -> Request | None:
+    """A request; None for one that asks for no work, like the start of a feature."""
+    if not isinstance(body, Mapping) or body.get("command") not in ("phase", "run"):
+        return None
+    phase, until, how = word(body, "phase"), word(body, "until"), word(body, "how")
+    if body["command"] == "phase" and phase not in REVIEWED:
+        return None
+    return Request(
+        number,
+        phase if body["command"] == "phase" else "",
+        until if until in PHASES else "",
+        body.get("auto") is True,
+        how if how in HOW else "",
+        body.get("proceed") is True,
+        word(body, "checks"),
+    )
+
+
+def _target(state: State) -> str | None:
+    request = state.request
+    if request is None or state.ended or state.damaged:
+        return None
+    if request.phase:
+        return request.phase
+    due = state.due
+    if due not in REVIEWED or (request.until and PHASES.index(due) > PHASES.index(request.until)):
+        return None
+    return due

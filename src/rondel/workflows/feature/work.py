@@ -1,0 +1,210 @@
+"""One pass through one phase, as its parts show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from rondel.model.snapshot import Snapshot
+from rondel.workflows.feature import layout
+from rondel.workflows.feature.phases import ARTIFACTS, IMPLEMENT, SPECIFY
+from rondel.workflows.feature.review import Review, review_of
+from rondel.workflows.feature.tasks import Task, parse_tasks
+
+_TAKE = re.compile(r"take-([1-9]\d{0,5})\.json")
+_SHA = re.compile(r"[0-9a-f]{40,64}")
+
+
+@dataclass(frozen=True)
+class Take:
+    """Somebody took a phase up: for which request, how, and what the artifact was then."""
+
+    number: int
+    request: int
+    how: str  # new, again, fresh, continue, review
+    passage: int  # which pass's parts it works on
+    base: str | None = None  # the digest of the artifact when the pass began
+    adopt: int | None = None  # the iteration whose draft is the artifact as it stands
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A review that was given: of which text or commit, and when."""
+
+    review: Review
+    of: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Round:
+    """One iteration: something drafted, then reviewed, then entered in the history."""
+
+    number: int
+    draft: str | None  # the digest of the document, or the commit
+    verdict: Verdict | None
+    entered: bool
+
+
+@dataclass(frozen=True)
+class Base:
+    """Where implementation or verification begins."""
+
+    commit: str
+    branch: str
+    checks: str
+
+
+@dataclass(frozen=True)
+class Work:
+    """A phase and its latest pass."""
+
+    phase: str
+    files: Snapshot
+    take: Take | None
+
+    @property
+    def folder(self) -> str:
+        """Where the parts of this pass lie."""
+        return layout.folder(self.phase, self.take.passage if self.take else 1)
+
+    @property
+    def artifact(self) -> str | None:
+        """The file the phase leaves; None for code."""
+        return ARTIFACTS.get(self.phase)
+
+    @cached_property
+    def published(self) -> str | None:
+        """The digest of the artifact as it stands."""
+        return self.files.digest(self.artifact) if self.artifact else None
+
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """The iterations that have begun, in order."""
+        found: list[Round] = []
+        while True:
+            round_ = self._round(len(found) + 1)
+            if round_.draft is None and round_.verdict is None:
+                return tuple(found)
+            found.append(round_)
+
+    @property
+    def settled(self) -> Round | None:
+        """The last iteration that was reviewed."""
+        return next((r for r in reversed(self.rounds) if r.verdict), None)
+
+    @property
+    def number(self) -> int:
+        """The iteration under way, or the next."""
+        return self.settled.number + 1 if self.settled else 1
+
+    def _round(self, number: int) -> Round:
+        drafted = (
+            self._commit(number)
+            if self.phase == IMPLEMENT
+            else self.files.digest(layout.draft(self.folder, number))
+        )
+        return Round(
+            number,
+            drafted,
+            self._verdict(number),
+            self.files.exists(layout.entry(self.folder, number)),
+        )
+
+    def _verdict(self, number: int) -> Verdict | None:
+        """A review on disk. One that a person spoilt is no approval; it is asked for again."""
+        value = self.files.json(layout.review(self.folder, number))
+        parsed = review_of(value)
+        if parsed.review is None or not isinstance(value, Mapping):
+            return None
+        return Verdict(parsed.review, str(value.get("artifact", "")), str(value.get("at", "")))
+
+    # -- code ---------------------------------------------------------------------------
+
+    @cached_property
+    def base(self) -> Base | None:
+        """Where the code begins, once somebody looked."""
+        value = self.files.json(layout.base(self.folder))
+        if not isinstance(value, Mapping) or not _SHA.fullmatch(str(value.get("commit"))):
+            return None
+        return Base(str(value["commit"]), str(value.get("branch", "")), str(value.get("checks") or ""))
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """What is to be done, in order; without a task list, the specification."""
+        found = parse_tasks(self.files.text(layout.TASKS) or "")
+        if found:
+            return found
+        spec = self.files.text(ARTIFACTS[SPECIFY]) or ""
+        return (Task("1", "implement the specification", spec.strip()),)
+
+    def done(self, task: Task) -> Mapping[str, object] | None:
+        """What came of a task; None while it is to be done."""
+        value = self.files.json(layout.task(self.folder, task.key))
+        return value if isinstance(value, Mapping) else None
+
+    @property
+    def open_tasks(self) -> tuple[Task, ...]:
+        """The tasks still to be done, in order."""
+        return tuple(t for t in self.tasks if self.done(t) is None)
+
+    @cached_property
+    def edits(self) -> tuple[Mapping[str, object], ...]:
+        """Everything that was carried out, in order."""
+        found = [done for task in self.tasks if (done := self.done(task)) is not None]
+        number = 2
+        while isinstance(fix := self.files.json(layout.fix(self.folder, number)), Mapping):
+            found.append(fix)
+            number += 1
+        return tuple(found)
+
+    @property
+    def tip(self) -> str | None:
+        """The commit the code is at."""
+        for edit in reversed(self.edits):
+            if _SHA.fullmatch(str(edit.get("commit"))):
+                return str(edit["commit"])
+        return self.base.commit if self.base else None
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The files touched so far."""
+        names: dict[str, None] = {}
+        for edit in self.edits:
+            listed = edit.get("changed")
+            names |= dict.fromkeys(str(n) for n in listed) if isinstance(listed, list) else {}
+        return tuple(names)
+
+    def _commit(self, number: int) -> str | None:
+        """What an iteration of the implementation came to, once all of it is done."""
+        if self.base is None:
+            return None
+        if number == 1:
+            return self.tip if not self.open_tasks else None
+        return self.tip if self.files.exists(layout.fix(self.folder, number)) else None
+
+
+def read_work(files: Snapshot, phase: str) -> Work:
+    """The latest pass through a phase."""
+    numbers = [int(m.group(1)) for n in files.names(f"{layout.PARTS}/{phase}") if (m := _TAKE.fullmatch(n))]
+    return Work(phase, files, _take(files, phase, max(numbers)) if numbers else None)
+
+
+def _take(files: Snapshot, phase: str, number: int) -> Take:
+    value = files.json(layout.take(phase, number))
+    found = value if isinstance(value, Mapping) else {}
+    base = found.get("base")
+    return Take(
+        number,
+        _count(found.get("request")) or 0,
+        str(found.get("how", "continue")),
+        _count(found.get("pass")) or number,
+        base if isinstance(base, str) else None,
+        _count(found.get("adopt")),
+    )
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

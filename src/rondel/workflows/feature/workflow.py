@@ -1,0 +1,159 @@
+"""The workflow `feature`: phases, each drafted and reviewed until it will do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from rondel.model.actions import Action, Ask, Decide, Probe
+from rondel.model.changes import Change
+from rondel.model.names import is_safe_name
+from rondel.model.outcomes import Outcome
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem, Status, Summary
+from rondel.model.times import parse_time
+from rondel.model.workflow import Look, SessionRef, Workflow
+from rondel.workflows.feature import layout
+from rondel.workflows.feature.apply import apply
+from rondel.workflows.feature.asking import prompt
+from rondel.workflows.feature.base import look_for_base
+from rondel.workflows.feature.drafts import complaint
+from rondel.workflows.feature.files import mend
+from rondel.workflows.feature.lint import Anomaly
+from rondel.workflows.feature.meta import records, stamped, title, word
+from rondel.workflows.feature.phases import ABANDONED, ARTIFACTS, FINISH, IMPLEMENT, REVIEWED
+from rondel.workflows.feature.plan import plan
+from rondel.workflows.feature.read import State, read
+from rondel.workflows.feature.review import parse_review
+from rondel.workflows.feature.work import read_work
+
+_FOLDER = re.compile(r"\d+-.+")
+REPAIRS = {
+    "invalid-json": "mend it by hand, or `rondel doctor --repair` where one brace is too many",
+    "no-phases": "`rondel feature specify` begins to keep them",
+    "unknown-status": "set `status` to active, completed or abandoned",
+    "completed-without-time": "add `completed` with the time, or set `status` to active",
+}
+BY_HAND = "correct it in .meta.json, or leave it: what is due is derived all the same"
+
+
+class Feature(Workflow[State]):
+    """One feature per folder of `docs/features/`."""
+
+    name = "feature"
+
+    def sessions(self, repo: Snapshot) -> Iterator[SessionRef]:
+        """Every folder `{id}-{slug}` with a `.meta.json`."""
+        for name in sorted(repo.names(layout.FEATURES)):
+            plain = name.rstrip("/")
+            folder = f"{layout.FEATURES}/{plain}"
+            is_feature = name.endswith("/") and _FOLDER.fullmatch(plain) and is_safe_name(plain)
+            if is_feature and repo.exists(f"{folder}/{layout.META}"):
+                yield SessionRef(self.name, plain, folder)
+
+    def read(self, files: Snapshot, ref: SessionRef) -> State:
+        """See `Workflow`."""
+        return read(files, ref)
+
+    def plan(self, state: State) -> Iterable[Action]:
+        """See `Workflow`."""
+        return plan(state)
+
+    def prompt(self, state: State, ask: Ask) -> str:
+        """See `Workflow`."""
+        return prompt(state, ask)
+
+    def check(self, state: State, ask: Ask, text: str) -> str | None:
+        """See `Workflow`."""
+        if ask.path.endswith("/review.json"):
+            return parse_review(text).error or None
+        return complaint(text) if ask.path.endswith("/draft.md") else None
+
+    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
+        """See `Workflow`."""
+        return apply(state, action, outcome)
+
+    def probe(self, probe: Probe, look: Look) -> object:
+        """See `Workflow`."""
+        return look_for_base(look, *probe.args)
+
+    def artifact(self, state: State, number: int | None) -> str | None:
+        """See `Workflow`. The document of the latest phase that has one; of an iteration, its draft."""
+        there = [p for p in ARTIFACTS if state.files.exists(ARTIFACTS[p])]
+        if not there:
+            return None
+        if number is None:
+            return ARTIFACTS[there[-1]]
+        return layout.draft(read_work(state.files, there[-1]).folder, number)
+
+    def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
+        """See `Workflow`."""
+        return list(mend(Path(root))) if repair else ()
+
+    def settings(self) -> Mapping[str, object]:
+        """See `Workflow`."""
+        return {"mode": "standard"}
+
+    def summary(self, state: State) -> Summary:
+        """See `Workflow`."""
+        question = next((a.question for a in self.plan(state) if isinstance(a, Decide)), None)
+        done = [p for p in REVIEWED if p in state.completed]
+        return Summary(
+            title(state.meta, state.ref.id),
+            _status(state, question),
+            phase=_phase(state),
+            done=len(done),
+            total=len(REVIEWED),
+            waiting_for=question,
+            updated_at=_updated(state.meta),
+            problems=tuple(_problem(a) for a in state.anomalies),
+            next="" if state.ended or state.damaged else f"rondel feature {state.due or FINISH}",
+            state=_shown(state),
+        )
+
+
+def _status(state: State, question: str | None) -> Status:
+    if state.damaged:
+        return Status.DAMAGED
+    if state.ended:
+        return Status.COMPLETED
+    return Status.WAITING if question else Status.ACTIVE
+
+
+def _phase(state: State) -> str:
+    if state.ended:
+        return word(state.meta, "status") if state.meta.get("status") == ABANDONED else FINISH
+    return state.due or FINISH
+
+
+def _updated(meta: Mapping[str, object]) -> datetime | None:
+    times = [meta.get("created"), meta.get("completed")]
+    for record in records(meta).values():
+        times += [stamped(record, "started"), stamped(record, "completed")]
+    return max((at for at in map(parse_time, times) if at), default=None)
+
+
+def _problem(anomaly: Anomaly) -> Problem:
+    return Problem(anomaly.rule, layout.META, anomaly.message, REPAIRS.get(anomaly.rule, BY_HAND))
+
+
+def _shown(state: State) -> dict[str, object]:
+    """The document itself, and what follows from it."""
+    return {
+        **state.meta,
+        "currentPhase": state.current,
+        "next": None if state.ended else state.due,
+        "partial": [p for p in (*REVIEWED, FINISH) if p in state.partial],
+        "limit": state.limit,
+        "artifacts": state.artifacts,
+        "tasks": _tasks(state),
+    }
+
+
+def _tasks(state: State) -> dict[str, int]:
+    if IMPLEMENT not in records(state.meta):
+        return {}
+    work = read_work(state.files, IMPLEMENT)
+    return {"done": len(work.tasks) - len(work.open_tasks), "total": len(work.tasks)}
