@@ -1,8 +1,3 @@
-"""The coding-agent plugin: its files, rendered from one source."""
+"""The coding-agent plugin: its files, rendered from one source for each host."""
 
-from pathlib import Path
-
-
-def install_plugin(_root: Path) -> list[str]:
-    """Install the plugin's files in a repository; says what was done, one line each."""
-    return []
+from rondel.plugin.install import install_plugin as install_plugin
