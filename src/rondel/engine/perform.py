@@ -23,6 +23,7 @@ from rondel.model.actions import Access, Action, Ask, Derive, Probe, Run
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.workflow import Look
+from rondel.store.disk import explained
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -214,7 +215,8 @@ class Performer(Generic[S]):
         space = action.workspace
         if space.access is Access.NONE:
             scratch = self.spool(action.path, number) / "scratch"
-            scratch.mkdir(parents=True, exist_ok=True)
+            with explained("make", scratch):
+                scratch.mkdir(parents=True, exist_ok=True)
             return scratch
         base = space.base or "HEAD"
         trees = self._tools.workspaces
