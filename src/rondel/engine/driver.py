@@ -10,7 +10,6 @@ import asyncio
 import json
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -359,11 +358,10 @@ class Driver(Generic[S]):
         rows = [_row(path, f, now) for path, f in self._flights.items()]
         path = self._session.run / "heartbeat.json"
         temporary = path.with_suffix(".tmp")
-        with suppress(OSError):  # a view of the run is not worth ending it
-            temporary.write_text(
-                json.dumps({"at": stamp(self._tools.clock()), "actions": rows}), encoding="utf-8"
-            )
-            temporary.replace(path)
+        temporary.write_text(
+            json.dumps({"at": stamp(self._tools.clock()), "actions": rows}), encoding="utf-8"
+        )
+        temporary.replace(path)
         if self._view is not None:
             summary = self._session.workflow.summary(self._session.state)
             self._view.tick(list(self._flights.values()), self._session.ledger, summary)

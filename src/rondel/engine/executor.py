@@ -17,7 +17,6 @@ from rondel.agents.base import Agent, Beat, Reply, Request
 from rondel.engine.ledger import usage_json, usage_of
 from rondel.model.outcomes import Ended
 from rondel.model.times import parse_time
-from rondel.store.disk import explained
 
 REPLY = "reply.json"
 
@@ -55,14 +54,10 @@ class LocalExecutor:
         if found is not None:
             return found
         started = self._clock()
-        with explained("write", request.spool):
-            request.spool.mkdir(parents=True, exist_ok=True)
-            (request.spool / "prompt.md").write_text(
-                request.prompt, encoding="utf-8", errors="surrogateescape"
-            )
-            (request.spool / "started").write_text(started.isoformat(), encoding="utf-8")
-        with explained("keep an answer in", request.spool):
-            reply = await agent.run(request, beat)
+        request.spool.mkdir(parents=True, exist_ok=True)
+        (request.spool / "prompt.md").write_text(request.prompt, encoding="utf-8", errors="surrogateescape")
+        (request.spool / "started").write_text(started.isoformat(), encoding="utf-8")
+        reply = await agent.run(request, beat)
         answer = Answer(reply, started, self._clock())
         if reply.ended not in (Ended.CANCELLED, Ended.WAITING):
             _keep(request.spool, answer)
@@ -100,9 +95,8 @@ def _keep(spool: Path, answer: Answer) -> None:
         "finished_at": answer.finished_at.isoformat(),
     }
     temporary = spool / f"{REPLY}.tmp"
-    with explained("write", spool / REPLY):
-        temporary.write_text(json.dumps(record), encoding="utf-8", errors="surrogateescape")
-        temporary.replace(spool / REPLY)
+    temporary.write_text(json.dumps(record), encoding="utf-8", errors="surrogateescape")
+    temporary.replace(spool / REPLY)
 
 
 def kept_answer(spool: Path) -> Answer | None:

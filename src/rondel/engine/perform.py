@@ -23,7 +23,6 @@ from rondel.model.actions import Access, Action, Ask, Derive, Probe, Run
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.workflow import Look
-from rondel.store.disk import explained
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -215,10 +214,9 @@ class Performer(Generic[S]):
         space = action.workspace
         if space.access is Access.NONE:
             scratch = self.spool(action.path, number) / "scratch"
-            with explained("make", scratch):
-                scratch.mkdir(parents=True, exist_ok=True)
+            scratch.mkdir(parents=True, exist_ok=True)
             return scratch
-        base = space.base or "HEAD"
+        base = space.base or space.target or "HEAD"
         trees = self._tools.workspaces
         if space.access is Access.READ:
             return await _patiently(partial(trees.read, base))

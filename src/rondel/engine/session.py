@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -38,12 +38,16 @@ class Session(Generic[S]):
         self.journal = Journal(self.run / "journal.jsonl")
         self.ledger = Ledger(self.journal.events())
         self._state: S | None = None
+        self._changed: set[str] = set()  # what we wrote since the state was read
 
     @property
     def state(self) -> S:
         """What the files show now."""
         if self._state is None:
             self._state = self.workflow.read(self.files, self.ref)
+        elif self._changed:
+            self._state = self.workflow.reread(self._state, self.files, self.ref, frozenset(self._changed))
+        self._changed.clear()
         return self._state
 
     def refresh(self) -> None:
@@ -71,13 +75,9 @@ class Session(Generic[S]):
                 guard=lease.check if lease else None,
             )
         finally:
-            for change in settled:
-                self.files.forget(change.path)
-                if isinstance(change, Aside):
-                    self.files.forget(change.to)
-                if isinstance(change, Edit) and change.log:
-                    self.files.forget(change.log)
-            self._state = None
+            for path in _paths(settled):
+                self.files.forget(path)
+                self._changed.add(path)
         wrote = {c.path: digest(c.data) for c in settled if isinstance(c, Write)}
         return {p: d for p, d in wrote.items() if not p.startswith(ASIDE)}, kept
 
@@ -114,3 +114,13 @@ class Session(Generic[S]):
         taken = self.files.names(ASIDE)
         number = next(n for n in range(1, len(taken) + 2) if f"{flat}.{n}" not in taken)
         return f"{ASIDE}/{flat}.{number}"
+
+
+def _paths(changes: Sequence[Change]) -> Iterator[str]:
+    """Every file that changes touch."""
+    for change in changes:
+        yield change.path
+        if isinstance(change, Aside):
+            yield change.to
+        if isinstance(change, Edit) and change.log:
+            yield change.log

@@ -24,12 +24,13 @@ class Access(StrEnum):
 class Workspace:
     """Where an action works. Only WRITE leaves anything behind.
 
-    A WRITE workspace starts at `base` (a commit). What it changed becomes one commit with
-    the trailer `Rondel-Action: <session>/<path>`. With a `target` (a branch name) the
-    commit is put on top of that branch by rebase, `checks` (a shell command) must pass
-    there, and the branch is moved forward; otherwise it is left on a branch of its own and
-    named in the outcome. Actions with the same `name` share one worktree, one after the
-    other: what a command changed there is part of the ask's commit.
+    A WRITE workspace starts at `base` (a commit); without one, where `target` is when it is
+    made. What it changed becomes one commit with the trailer
+    `Rondel-Action: <session>/<path>`. With a `target` (a branch name) the commit is put on
+    top of that branch by rebase, `checks` (a shell command) must pass there, and the branch
+    is moved forward; otherwise it is left on a branch of its own and named in the outcome.
+    Actions with the same `name` share one worktree, one after the other: what a command
+    changed there is part of the ask's commit.
     """
 
     access: Access = Access.NONE

@@ -16,6 +16,11 @@ from rondel.model.digests import digest
 class Snapshot(Protocol):
     """The files below one folder."""
 
+    @property
+    def place(self) -> str:
+        """Where the folder is, absolute; empty when it is on no disk."""
+        ...
+
     def names(self, folder: str = "") -> frozenset[str]:
         """The names in a folder; a folder's own name ends in `/`. Empty when there is none."""
         ...
@@ -57,6 +62,8 @@ def parse_json(data: bytes | None) -> object:
 
 class FrozenSnapshot:
     """A snapshot of a mapping: for decisions that need no disk."""
+
+    place = ""
 
     def __init__(self, files: Mapping[str, bytes | str]) -> None:
         self._files = {p: d.encode() if isinstance(d, str) else d for p, d in files.items()}

@@ -81,6 +81,14 @@ class Workflow(ABC, Generic[S]):
     def read(self, files: Snapshot, ref: SessionRef) -> S:
         """What the files show. Total."""
 
+    def reread(self, state: S, files: Snapshot, ref: SessionRef, changed: frozenset[str]) -> S:
+        """What the files show after only these changed; `state` is not used again.
+
+        The engine asks for this after its own writes, and reads anew when others may have
+        written. A workflow whose sessions are large does here what does not cost its size.
+        """
+        return self.read(files, ref)
+
     @abstractmethod
     def plan(self, state: S) -> Iterable[Action]:
         """Everything that is due now, most urgent first. Taken lazily: only as far as limits allow."""

@@ -67,6 +67,11 @@ class DiskSnapshot:
         if beside:
             self._top.folders[".."] = _Folder(os.path.dirname(os.path.abspath(folder)), beside)
 
+    @property
+    def place(self) -> str:
+        """Where the folder is, absolute."""
+        return os.path.abspath(self._root)
+
     def names(self, folder: str = "") -> frozenset[str]:
         """See `Snapshot`."""
         here = self._folder(folder.rstrip("/"))
