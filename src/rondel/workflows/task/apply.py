@@ -1,0 +1,204 @@
+"""Applying: which files an outcome leaves. A task's own file is the last one: its status is the commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from rondel.model.actions import Action, Derive, Run
+from rondel.model.changes import Aside, Change, Document, Edit, Write, text
+from rondel.model.outcomes import Ended, Outcome
+from rondel.model.times import stamp
+from rondel.workflows.task import flow, layout
+from rondel.workflows.task.proposals import proposal
+from rondel.workflows.task.schema import Task, TaskStatus, with_status
+from rondel.workflows.task.state import NO_WORK, State, TryStatus
+from rondel.workflows.task.steps import OnError, unmet
+from rondel.workflows.task.summaries import summary
+from rondel.workflows.task.variables import clean
+from rondel.workflows.task.views import draw, due_now, with_progress
+
+ROUNDS_MAX = 3  # how often a task is done anew because others changed what it changed
+ERROR_MAX = 2000
+
+
+def begin(state: State, action: Action) -> Sequence[Change]:
+    """A leaf that is begun is active."""
+    task = _task_of(state, action)
+    if task is None or task.status is not TaskStatus.PENDING or isinstance(action, Derive):
+        return ()
+    after = _with(state, task, TaskStatus.ACTIVE)
+    changes: list[Change] = [_status(task, TaskStatus.ACTIVE)]
+    if due_now(after) and after.session.readable:
+        changes.append(Edit(layout.SESSION, lambda body: with_progress(body, after)))
+    return changes
+
+
+def apply(state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
+    """The files to leave."""
+    if action.path == layout.DOCUMENTS:
+        return draw(state)
+    if action.path.startswith(f"{layout.PROPOSALS}/"):
+        return _proposed(state, action.path, outcome) if outcome.ok else ()
+    task = _task_of(state, action)
+    if task is None:
+        return ()
+    if action.path.startswith(f"{layout.STEPS}/"):
+        return _step(state, task, action, outcome)
+    if isinstance(action, Derive):
+        return (
+            _completed(state, task)
+            if task.id in state.adoptable
+            else _blocked(state, task, _why(state, task))
+        )
+    return _worked(state, task, action, outcome)
+
+
+def _task_of(state: State, action: Action) -> Task | None:
+    """The task that an action belongs to."""
+    folder, _, name = action.path.rpartition("/")
+    if folder == layout.TASKS:
+        return state.tasks.get(name.removesuffix(".json"))
+    if folder == layout.SUMMARIES:
+        return state.tasks.get(name.removesuffix("-summary.md"))
+    if folder.startswith((f"{layout.STEPS}/", f"{layout.WORK}/")):
+        return state.tasks.get(folder.rpartition("/")[2])
+    return None
+
+
+def _with(state: State, task: Task, status: TaskStatus, error: str = "") -> State:
+    """The state as it will be with another status of one task."""
+    tasks = {**state.tasks, task.id: replace(task, status=status, error=error)}
+    return replace(state, tasks=tasks, front=state.front.moved(state.graph, task.id, task.status, tasks))
+
+
+def _status(task: Task, status: TaskStatus, error: str = "") -> Edit:
+    def change(body: Document) -> Document:
+        return with_status(body, task.inner, status, error)
+
+    return Edit(task.file, change)
+
+
+def _completed(state: State, task: Task, name: str | None = None) -> list[Change]:
+    """A task is completed: the documents show it, then its file says it."""
+    after = _with(state, task, TaskStatus.COMPLETED)
+    if name is not None:
+        after = replace(after, summaries=after.summaries | {name})
+    drawn = draw(after) if due_now(after) else []
+    return [*drawn, _status(task, TaskStatus.COMPLETED)]
+
+
+def _blocked(state: State, task: Task, error: str) -> list[Change]:
+    """A task has failed; the others go on."""
+    words = clean(error)[:ERROR_MAX] or "it failed, and nothing says why"
+    after = _with(state, task, TaskStatus.BLOCKED, words)
+    return [*draw(after), _status(task, TaskStatus.BLOCKED, words)]
+
+
+def _why(state: State, task: Task) -> str:
+    """What a task failed of: its last failed step."""
+    tries = state.work.get(task.id, NO_WORK).tries
+    failed = [(n, t) for n, t in tries.items() if t.status is TryStatus.FAILED]
+    if not failed:
+        return "it was given up"
+    number, last = failed[-1]
+    return f"step {number} ({task.steps[number - 1].name}): {last.error}"
+
+
+def _step(state: State, task: Task, action: Action, outcome: Outcome) -> list[Change]:
+    """What came of a step, and what that means for its task."""
+    found = layout.step_try(action.path.rpartition("/")[2])
+    if found is None or found[1] > len(task.steps):
+        return []
+    _, number, count = found
+    step = task.steps[number - 1]
+    error = _step_error(state, task, number, action, outcome)
+    status = TryStatus.DONE
+    if error is not None:
+        status = TryStatus.SKIPPED if step.on_error is OnError.SKIP else TryStatus.FAILED
+    changes: list[Change] = []
+    if isinstance(action, Run):
+        changes.append(Write(layout.output_file(task.id, number, step.name), clean(outcome.text).encode()))
+    record = {
+        "step": step.name,
+        "status": str(status),
+        "exit_code": outcome.exit_code,
+        "error": error or "",
+        "changed": list(outcome.changed),
+        "finished_at": stamp(outcome.finished_at) if outcome.finished_at else None,
+    }
+    changes.append(text(action.path, json.dumps(record, indent=2, ensure_ascii=False)))
+    tried = step.on_error is OnError.RETRY and count >= flow.RETRIES_MAX
+    if status is TryStatus.FAILED and (tried or step.on_error is OnError.FAIL):
+        changes += _blocked(state, task, f"step {number} ({step.name}): {error}")
+    return changes
+
+
+def _step_error(state: State, task: Task, number: int, action: Action, outcome: Outcome) -> str | None:
+    """Why a step did not succeed; None when it did."""
+    if isinstance(action, Derive):
+        return flow.problem(state, task, number) or "it cannot run"
+    if outcome.ended not in (Ended.DONE, Ended.FAILED) or outcome.exit_code is None:
+        return clean(outcome.error)[:ERROR_MAX] or str(outcome.ended)
+    missed = unmet(task.steps[number - 1].criteria, outcome.exit_code, outcome.text, outcome.files)
+    if missed is None:
+        return None
+    said = f": {clean(outcome.error)[:ERROR_MAX]}" if outcome.error else ""
+    return f"{missed}{said}"
+
+
+def _worked(state: State, task: Task, action: Action, outcome: Outcome) -> list[Change]:
+    """What came of the work on a task."""
+    work = state.work.get(task.id, NO_WORK)
+    if outcome.ok:
+        path = layout.summary_file(task.id)
+        words = text(path, clean(summary(task, outcome, state.request.checks)))
+        own = [text(action.path, clean(outcome.text))] if action.path != path else []
+        return [*own, words, *_completed(state, task, path.rpartition("/")[2])]
+    if outcome.ended is Ended.CONFLICT and work.number < ROUNDS_MAX:
+        return [round_ended(task.id, work.number, outcome.error, outcome.finished_at)]
+    return _blocked(state, task, outcome.error)
+
+
+def round_ended(task_id: str, number: int, why: str, at: datetime | None) -> Change:
+    """The record that a round of work came to nothing, so that the next one is due."""
+    body = {"error": clean(why)[:ERROR_MAX], "at": stamp(at) if at else None}
+    return text(layout.round_file(task_id, number), json.dumps(body, indent=2, ensure_ascii=False))
+
+
+def reopened(state: State, task_id: str, at: datetime, why: str) -> list[Change]:
+    """The changes that make a task due again, from its first step; what it left is kept aside."""
+    task = state.tasks[task_id]
+    work = state.work.get(task_id, NO_WORK)
+    old = [n for n in layout.summary_names(task_id) if n in state.summaries]
+    return [
+        *(Aside(f"{layout.SUMMARIES}/{n}", f"{layout.REPLACED}/{work.number}-{n}") for n in old),
+        round_ended(task_id, work.number, why, at),
+        _status(task, TaskStatus.PENDING),
+    ]
+
+
+def _proposed(state: State, path: str, outcome: Outcome) -> Sequence[Change]:
+    """The tasks of a proposal, then the proposal itself: it is the commit."""
+    request = state.request
+    found = proposal(state, request.kind, outcome.text)
+    if found.error or not found.tasks:
+        return ()
+    changes: list[Change] = []
+    for task_id, body in found.tasks.items():
+        old = state.tasks.get(task_id)
+        if old is not None:
+            kept = json.dumps(dict(old.document), indent=2, ensure_ascii=False)
+            changes.append(text(f"{layout.REPLACED}/{request.number}-{task_id}.json", kept))
+            if request.kind == "replan" and outcome.finished_at:
+                changes += reopened(state, task_id, outcome.finished_at, "planned anew")[:-1]
+        changes.append(Edit(layout.task_file(task_id) if old is None else old.file, _replacing(body)))
+    record = {"kind": request.kind, "tasks": list(found.tasks), "answer": clean(outcome.text)}
+    return [*changes, text(path, json.dumps(record, indent=2, ensure_ascii=False))]
+
+
+def _replacing(body: Document) -> Callable[[Document], Document]:
+    """The change that puts a document in the place of whatever is there."""
+    return lambda _: body

@@ -1,0 +1,228 @@
+"""Graph: which task waits for which, and how far each is from the end.
+
+A dependency on a parent means all of its subtasks; a subtask waits for what its parent
+waits for. Only leaves are run.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rondel.workflows.task import ids
+from rondel.workflows.task.schema import Task, TaskStatus
+
+Entry = tuple[int, int, str]  # longest chain behind it (negative), place in the order, id
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The structure of a session's tasks: what does not change with their status."""
+
+    order: Mapping[str, int]  # every task in the order of its id
+    children: Mapping[str, tuple[str, ...]]  # of each task that has some
+    parent: Mapping[str, str]
+    leaves: tuple[str, ...]
+    needs: Mapping[str, frozenset[str]]  # leaves that must be completed before a leaf
+    needed_by: Mapping[str, tuple[str, ...]]
+    behind: Mapping[str, int]  # how many leaves the longest chain behind a leaf has
+    missing: Mapping[str, tuple[str, ...]]  # per task, dependencies that no task has
+
+    def leaves_of(self, task_id: str) -> tuple[str, ...]:
+        """The leaves that a task stands for: its subtasks, or itself."""
+        under = self.children.get(task_id, ())
+        return (
+            tuple(t for t in under if t in self.needs)
+            if under
+            else (task_id,)
+            if task_id in self.needs
+            else ()
+        )
+
+    def entry(self, leaf: str) -> Entry:
+        """Sorts leaves: the longest chain first, then by id."""
+        return (-self.behind[leaf], self.order[leaf], leaf)
+
+
+def build(tasks: Mapping[str, Task]) -> Graph:
+    """The graph of a session's tasks."""
+    ordered = sorted(tasks, key=ids.order)
+    by_numbers = ids.index(ordered)
+    parent = {t: p for t in ordered if (p := parent_in(tasks[t], tasks, by_numbers)) is not None}
+    children: dict[str, list[str]] = {}
+    for task_id in ordered:
+        if task_id in parent:
+            children.setdefault(parent[task_id], []).append(task_id)
+    under = {p: tuple(c) for p, c in children.items()}
+    leaves = [t for t in ordered if t not in under and tasks[t].status is not TaskStatus.CONTAINER]
+    direct: dict[str, list[str]] = {}
+    missing: dict[str, tuple[str, ...]] = {}
+    for task_id in ordered:
+        found = [(d, ids.resolve(d, tasks, by_numbers)) for d in tasks[task_id].depends_on]
+        direct[task_id] = [r for _, r in found if r is not None]
+        lost = tuple(d for d, r in found if r is None)
+        if lost:
+            missing[task_id] = lost
+    is_leaf = frozenset(leaves)
+    needs = {t: _needs(t, direct, parent, under, is_leaf) for t in leaves}
+    needed_by: dict[str, list[str]] = {t: [] for t in leaves}
+    for leaf, before in needs.items():
+        for other in before:
+            needed_by[other].append(leaf)
+    return Graph(
+        order={t: n for n, t in enumerate(ordered)},
+        children=under,
+        parent=parent,
+        leaves=tuple(leaves),
+        needs=needs,
+        needed_by={t: tuple(n) for t, n in needed_by.items()},
+        behind=_behind(leaves, needs, needed_by),
+        missing=missing,
+    )
+
+
+def parent_in(task: Task, tasks: Mapping[str, Task], by_numbers: Mapping[ids.Numbers, str]) -> str | None:
+    """The parent of a task that exists: the one it names, else the one its id names."""
+    for name in (task.parent, ids.parent_of(task.id)):
+        found = ids.resolve(name, tasks, by_numbers) if name else None
+        if found is not None and found != task.id:
+            return found
+    return None
+
+
+def _needs(
+    leaf: str,
+    direct: Mapping[str, list[str]],
+    parent: Mapping[str, str],
+    children: Mapping[str, tuple[str, ...]],
+    leaves: frozenset[str],
+) -> frozenset[str]:
+    """The leaves that must be completed before this one."""
+    wanted = list(direct[leaf])
+    above = parent.get(leaf)
+    if above is not None:
+        wanted += direct[above]
+    found: set[str] = set()
+    for other in wanted:
+        found.update(t for t in children.get(other, (other,)) if t in leaves)
+    return frozenset(found)
+
+
+def _behind(
+    leaves: Iterable[str], needs: Mapping[str, frozenset[str]], needed_by: Mapping[str, Iterable[str]]
+) -> dict[str, int]:
+    """The longest chain behind each leaf; leaves on a cycle, which never run, have none."""
+    left = {t: len(tuple(needed_by[t])) for t in leaves}
+    behind = dict.fromkeys(left, 0)
+    free = [t for t, n in left.items() if n == 0]
+    while free:
+        leaf = free.pop()
+        for before in needs[leaf]:
+            behind[before] = max(behind[before], behind[leaf] + 1)
+            left[before] -= 1
+            if left[before] == 0:
+                free.append(before)
+    return behind
+
+
+@dataclass(frozen=True)
+class Front:
+    """Where the work is: which leaves could run now, run, are done or stand still.
+
+    Moving one leaf costs what depends on it, not the size of the session.
+    """
+
+    open_needs: Mapping[str, int]
+    ready: tuple[Entry, ...]  # pending, everything before them completed
+    active: tuple[Entry, ...]
+    blocked: frozenset[str]
+    completed: int
+
+    def moved(self, graph: Graph, leaf: str, old: TaskStatus, tasks: Mapping[str, Task]) -> Front:
+        """The front after one leaf's status changed from `old`; `tasks` are as they are now."""
+        new = tasks[leaf].status
+        if old is new or leaf not in graph.needs:
+            return self
+        ready, active = list(self.ready), list(self.active)
+        open_needs = dict(self.open_needs)
+        lists = {TaskStatus.ACTIVE: active}
+        if not open_needs[leaf]:
+            lists[TaskStatus.PENDING] = ready
+        if old in lists:
+            _take(lists[old], graph.entry(leaf))
+        if new in lists:
+            insort(lists[new], graph.entry(leaf))
+        if TaskStatus.COMPLETED in (old, new):
+            for other in graph.needed_by[leaf]:
+                pending = tasks[other].status is TaskStatus.PENDING
+                before = open_needs[other]
+                open_needs[other] += -1 if new is TaskStatus.COMPLETED else 1
+                if pending and open_needs[other] == 0:
+                    insort(ready, graph.entry(other))
+                elif pending and before == 0:
+                    _take(ready, graph.entry(other))
+        return Front(
+            open_needs=open_needs,
+            ready=tuple(ready),
+            active=tuple(active),
+            blocked=self.blocked - {leaf} if new is not TaskStatus.BLOCKED else self.blocked | {leaf},
+            completed=self.completed + (new is TaskStatus.COMPLETED) - (old is TaskStatus.COMPLETED),
+        )
+
+
+def _take(entries: list[Entry], entry: Entry) -> None:
+    at = bisect_left(entries, entry)
+    if at < len(entries) and entries[at] == entry:
+        del entries[at]
+
+
+def front(graph: Graph, tasks: Mapping[str, Task]) -> Front:
+    """The front of a session, from the status of its tasks."""
+    done = {t for t in graph.leaves if tasks[t].status is TaskStatus.COMPLETED}
+    open_needs = {t: len(graph.needs[t] - done) + (_lost(graph, t) > 0) for t in graph.leaves}
+    pending = [t for t in graph.leaves if tasks[t].status is TaskStatus.PENDING]
+    return Front(
+        open_needs=open_needs,
+        ready=tuple(sorted(graph.entry(t) for t in pending if not open_needs[t])),
+        active=tuple(sorted(graph.entry(t) for t in graph.leaves if tasks[t].status is TaskStatus.ACTIVE)),
+        blocked=frozenset(t for t in graph.leaves if tasks[t].status is TaskStatus.BLOCKED),
+        completed=len(done),
+    )
+
+
+def _lost(graph: Graph, leaf: str) -> int:
+    """How many dependencies of a leaf, or of its parent, no task has: it can never run."""
+    return len(graph.missing.get(leaf, ())) + len(graph.missing.get(graph.parent.get(leaf, ""), ()))
+
+
+def derived_status(graph: Graph, tasks: Mapping[str, Task], task_id: str) -> TaskStatus:
+    """The status of a task; a parent's comes from its subtasks."""
+    under = graph.children.get(task_id)
+    if not under:
+        return tasks[task_id].status
+    found = [tasks[t].status for t in under]
+    if all(s is TaskStatus.COMPLETED for s in found):
+        return TaskStatus.COMPLETED
+    if TaskStatus.ACTIVE in found:
+        return TaskStatus.ACTIVE
+    if TaskStatus.BLOCKED in found and not any(can_still_run(graph, tasks, t) for t in under):
+        return TaskStatus.BLOCKED
+    return TaskStatus.PENDING
+
+
+def can_still_run(graph: Graph, tasks: Mapping[str, Task], leaf: str) -> bool:
+    """Whether a pending leaf will run without anybody's help: nothing before it stands still."""
+    if tasks[leaf].status is not TaskStatus.PENDING or leaf not in graph.needs:
+        return False
+    seen: set[str] = set()
+    before = [leaf]
+    while before:
+        at = before.pop()
+        if at in seen or tasks[at].status is TaskStatus.COMPLETED:
+            continue
+        if tasks[at].status is TaskStatus.BLOCKED or _lost(graph, at):
+            return False
+        seen.add(at)
+        before += graph.needs[at]
+    return True

@@ -1,0 +1,108 @@
+"""Planning: everything that is due now, the longest chain first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rondel.model.actions import Access, Action, Ask, Decide, Derive, Workspace
+from rondel.workflows.task import flow, layout, trust
+from rondel.workflows.task.focus import Occupied
+from rondel.workflows.task.schema import Task
+from rondel.workflows.task.state import NO_WORK, SessionStatus, State
+from rondel.workflows.task.views import is_drawn
+
+NAMED_MAX = 5  # commands that one question names
+LINE_MAX = 120
+KINDS = ("plan", "breakdown", "replan")
+
+
+def plan(state: State) -> Iterator[Action]:
+    """What is due."""
+    if state.session.status is SessionStatus.ACTIVE:
+        if state.request.kind in KINDS:
+            yield from _proposal(state)
+        elif state.request.kind == "run":
+            yield from _work(state)
+    if not is_drawn(state):
+        yield Derive(layout.DOCUMENTS, title="generated documents")
+
+
+def _proposal(state: State) -> Iterator[Action]:
+    request = state.request
+    path = layout.proposal_file(request.number, request.kind, request.task_id)
+    if path.rpartition("/")[2] not in state.proposals:
+        space = Workspace(Access.READ, base=request.base) if request.base else Workspace()
+        title = f"{request.kind} {request.task_id}".strip()
+        yield Ask(path, "task.planner", workspace=space, title=title)
+
+
+def _work(state: State) -> Iterator[Action]:
+    """The due actions of each leaf that may be worked on now.
+
+    Leaves under way come first. A leaf that is ready waits while another one works in the
+    same places.
+    """
+    for leaf in sorted(state.adoptable):
+        yield Derive(layout.task_file(leaf), title=f"{leaf} has a summary")
+    occupied = Occupied()
+    questions: list[Action] = []
+    for _, _, leaf in state.front.active:
+        if leaf in state.adoptable or not state.selected(leaf):
+            continue
+        action = _due(state, state.tasks[leaf])
+        if isinstance(action, Decide):
+            questions.append(action)
+        elif action is not None:
+            occupied.take(state.tasks[leaf].focus_paths)
+            yield action
+    for _, _, leaf in state.front.ready:
+        task = state.tasks[leaf]
+        if leaf in state.adoptable or not state.selected(leaf) or occupied.overlaps(task.focus_paths):
+            continue
+        action = _due(state, task)
+        if action is not None:
+            occupied.take(task.focus_paths)
+            yield action
+    yield from questions
+    waits = commands_waiting(state)
+    if waits:
+        words = "; ".join(f"{w.task_id} step {w.step}: {_short(w.command)}" for w in waits[:NAMED_MAX])
+        more = f" and {len(waits) - NAMED_MAX} more" if len(waits) > NAMED_MAX else ""
+        yield Decide(layout.ALLOW, f"not yet allowed: {words}{more}; `rondel task allow` asks", ("allow",))
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
+
+
+def _due(state: State, task: Task) -> Action | None:
+    """The next action of a leaf; None when it cannot go on by itself."""
+    if task.id in state.unusable or trust.waiting(task, state.allowed):
+        return None
+    due = flow.next_step(state, task)
+    return due if due is not None else _ask(state, task)
+
+
+def _ask(state: State, task: Task) -> Ask:
+    work = state.work.get(task.id, NO_WORK)
+    path = layout.work_file(task.id, work.number)
+    summary = layout.summary_file(task.id)
+    return Ask(
+        path,
+        f"task.{task.agent}",
+        workspace=flow.workspace(state, task, work.number),
+        outputs=() if path == summary else (summary,),
+        title=f"{task.id}: {task.title}",
+    )
+
+
+def commands_waiting(state: State) -> list[trust.Waiting]:
+    """The commands that a person must allow before the leaves that are due can run."""
+    leaves = [leaf for _, _, leaf in (*state.front.active, *state.front.ready)]
+    tasks = [
+        state.tasks[t]
+        for t in leaves
+        if state.selected(t) and t not in state.unusable and state.tasks[t].steps
+    ]
+    return trust.waiting_in(tasks, state.allowed)

@@ -1,0 +1,256 @@
+"""Reading: from the files of a session to its state. Total: bad data becomes a problem.
+
+`reread` takes in a few changed files, so that a session of a thousand tasks costs no more
+per task than one of ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem
+from rondel.model.workflow import SessionRef
+from rondel.workflows.task import graph as graphs
+from rondel.workflows.task import layout
+from rondel.workflows.task.complexity import Complexity, upgraded
+from rondel.workflows.task.schema import Task, TaskStatus, task_from
+from rondel.workflows.task.state import (
+    NO_WORK,
+    Phase,
+    Request,
+    SessionInfo,
+    SessionStatus,
+    State,
+    Try,
+    TryStatus,
+    Views,
+    Work,
+)
+from rondel.workflows.task.validate import validate
+
+_OPEN = (TaskStatus.PENDING, TaskStatus.ACTIVE)
+
+
+def sessions(repo: Snapshot) -> list[SessionRef]:
+    """The sessions of a repository, from the names of their folders."""
+    names = repo.names(layout.HOME)
+    found = sorted(n.rstrip("/") for n in names if n.startswith(layout.PREFIX) and n.endswith("/"))
+    return [ref_of(name) for name in found]
+
+
+def ref_of(session_id: str) -> SessionRef:
+    """The reference of a session; its marker is beside its folder."""
+    beside = frozenset({layout.marker(session_id)})
+    return SessionRef("task", session_id, f"{layout.HOME}/{session_id}", beside)
+
+
+def read(files: Snapshot, ref: SessionRef, allowed: frozenset[str] = frozenset()) -> State:
+    """What the files show."""
+    tasks, doubles, damage = _tasks(files)
+    graph = graphs.build(tasks)
+    findings = tuple(validate(tasks, graph, doubles))
+    by_file = {t.file: t.id for t in tasks.values()}
+    stops: dict[str, str] = {}
+    for finding in findings:
+        if finding.stops and finding.file in by_file:
+            stops.setdefault(by_file[finding.file], finding.message)
+    summaries = files.names(layout.SUMMARIES)
+    begun = {n.rstrip("/") for f in (layout.STEPS, layout.WORK) for n in files.names(f)}
+    decisions = files.names(layout.DECISIONS)
+    return State(
+        ref=ref,
+        files=files,
+        session=session_info(files.json(layout.SESSION), ref.id, tasks, len(graph.parent)),
+        request=_request(files),
+        tasks=tasks,
+        graph=graph,
+        front=graphs.front(graph, tasks),
+        findings=findings,
+        unusable=stops,
+        summaries=summaries,
+        adoptable=frozenset(t for t in graph.leaves if _is_adoptable(tasks[t], summaries)),
+        work={t: work_on(files, t) for t in begun if t in tasks},
+        answers={n: a for n in decisions if (a := _answer(files, n))},
+        proposals=files.names(layout.PROPOSALS),
+        views=_views(files),
+        allowed=allowed,
+        marked=files.exists(f"../{layout.marker(ref.id)}"),
+        damage=tuple(damage),
+    )
+
+
+def reread(state: State, files: Snapshot, changed: Iterable[str], allowed: frozenset[str]) -> State:
+    """The state after only these files changed."""
+    for path in changed:
+        after = _take_in(state, files, path)
+        if after is None:
+            return read(files, state.ref, allowed)
+        state = after
+    return replace(state, files=files, allowed=allowed)
+
+
+def _take_in(state: State, files: Snapshot, path: str) -> State | None:
+    """The state after one file changed; None when that changes more than a few of its values."""
+    folder, _, name = path.rpartition("/")
+    if folder == layout.TASKS:
+        return _take_in_task(state, files, path)
+    if folder == layout.SUMMARIES:
+        found = state.summaries | {name} if files.exists(path) else state.summaries - {name}
+        owner = name.removesuffix(".md").removesuffix("-summary")
+        return _with_adoptable(replace(state, summaries=found), owner)
+    if folder.startswith((f"{layout.STEPS}/", f"{layout.WORK}/")):
+        task_id = folder.rpartition("/")[2]
+        return replace(state, work={**state.work, task_id: work_on(files, task_id)})
+    if path in (layout.TODO, layout.PLAN, layout.DOCUMENTS):
+        return replace(state, views=_views(files))
+    if path == layout.SESSION:
+        info = session_info(files.json(path), state.ref.id, state.tasks, len(state.graph.parent))
+        return replace(state, session=info)
+    return state if folder == layout.CHAT or path.startswith((".rondel/run/", ".rondel/aside/")) else None
+
+
+def _take_in_task(state: State, files: Snapshot, path: str) -> State | None:
+    """One task's file changed: cheap when only its status did."""
+    new = task_from(path, files.json(path))
+    old = state.tasks.get(new.id) if new else None
+    if new is None or old is None or not _differ_in_status_only(old, new):
+        return None
+    tasks = {**state.tasks, new.id: new}
+    front = state.front.moved(state.graph, new.id, old.status, tasks)
+    return _with_adoptable(replace(state, tasks=tasks, front=front), new.id)
+
+
+def _differ_in_status_only(old: Task, new: Task) -> bool:
+    if TaskStatus.CONTAINER in (old.status, new.status) and old.status is not new.status:
+        return False
+    if any(n.rule == "status" for n in (*old.notes, *new.notes)) or old.inner != new.inner:
+        return False
+    return _without_status(old) == _without_status(new)
+
+
+def _without_status(task: Task) -> dict[str, object]:
+    body = dict(task.document)
+    if not task.inner:
+        body.pop("status", None)
+        meta = body.get("meta")
+        if isinstance(meta, dict):
+            body["meta"] = {k: v for k, v in meta.items() if k != "error"}
+    return body
+
+
+def _with_adoptable(state: State, task_id: str) -> State:
+    task = state.tasks.get(task_id)
+    fits = task is not None and task_id in state.graph.needs and _is_adoptable(task, state.summaries)
+    if fits == (task_id in state.adoptable):
+        return state
+    return replace(state, adoptable=state.adoptable ^ {task_id})
+
+
+def _is_adoptable(task: Task, summaries: frozenset[str]) -> bool:
+    return task.status in _OPEN and any(n in summaries for n in layout.summary_names(task.id))
+
+
+def _tasks(files: Snapshot) -> tuple[dict[str, Task], list[Task], list[Problem]]:
+    """The tasks by id, those whose id another one has, and what cannot be read."""
+    tasks: dict[str, Task] = {}
+    doubles: list[Task] = []
+    damage: list[Problem] = []
+    for name in sorted(files.names(layout.TASKS)):
+        if name.startswith(".") or not name.endswith(".json"):
+            continue
+        path = f"{layout.TASKS}/{name}"
+        task = task_from(path, files.json(path))
+        if task is None:
+            damage.append(Problem("task-unreadable", path, f"{path} is not a JSON object", "mend it by hand"))
+        elif task.id not in tasks:
+            tasks[task.id] = task
+        elif path == layout.task_file(task.id):
+            doubles.append(tasks[task.id])
+            tasks[task.id] = task
+        else:
+            doubles.append(task)
+    return tasks, doubles, damage
+
+
+def session_info(value: object, session_id: str, tasks: Mapping[str, Task], subtasks: int) -> SessionInfo:
+    """What the session's document says; what it does not say is taken from the rest."""
+    body = value if isinstance(value, dict) else {}
+    topic = session_id.removeprefix(layout.PREFIX).replace("-", " ")
+    project = body.get("project") if isinstance(body.get("project"), str) else body.get("title")
+    kind, status = body.get("type"), body.get("status")
+    wrong = []
+    if not isinstance(value, dict):
+        wrong.append(
+            f"{layout.SESSION} cannot be read" if value is None else f"{layout.SESSION} is no object"
+        )
+    elif status not in set(SessionStatus):
+        wrong.append(f"status is {status!r}, not one of {', '.join(SessionStatus)}; read as active")
+    stored = Complexity(str(kind)) if kind in set(Complexity) else None
+    given = body.get("progress")
+    progress = given if isinstance(given, dict) else {}
+    return SessionInfo(
+        project=project if isinstance(project, str) and project else topic,
+        complexity=upgraded(stored or Complexity.SIMPLE, len(tasks), 2 if subtasks else 1),
+        stored_complexity=stored,
+        phase=str(body.get("current_phase", Phase.PLAN)),
+        status=SessionStatus(str(status)) if status in set(SessionStatus) else SessionStatus.ACTIVE,
+        current_tasks=_texts(progress.get("current_tasks")),
+        completed_phases=_texts(progress.get("completed_phases")),
+        problem="; ".join(wrong),
+        readable=isinstance(value, dict),
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+def _request(files: Snapshot) -> Request:
+    number = layout.latest_request(files.names(layout.REQUESTS))
+    body = files.json(f"{layout.REQUESTS}/request-{number}.json") if number else None
+    if not isinstance(body, dict):
+        return Request(number)
+    texts = {k: body[k] for k in ("kind", "text", "task_id", "sandbox") if isinstance(body.get(k), str)}
+    refs = {k: body[k] for k in ("base", "target", "checks") if isinstance(body.get(k), str) and body[k]}
+    limit = body.get("step_timeout_s")
+    seconds = float(limit) if isinstance(limit, int | float) and limit > 0 else Request.step_timeout_s
+    return Request(number, **texts, **refs, tasks=_texts(body.get("tasks")), step_timeout_s=seconds)
+
+
+def work_on(files: Snapshot, task_id: str) -> Work:
+    """How far the work on a task is."""
+    number = layout.round_of(files.names(f"{layout.WORK}/{task_id}"))
+    latest: dict[int, int] = {}
+    for name in files.names(f"{layout.STEPS}/{task_id}"):
+        found = layout.step_try(name)
+        if found and found[0] == number:
+            latest[found[1]] = max(latest.get(found[1], 0), found[2])
+    tries: dict[int, Try] = {}
+    changed: tuple[str, ...] = ()
+    for step, count in sorted(latest.items()):
+        body = files.json(layout.step_file(task_id, number, step, count))
+        body = body if isinstance(body, dict) else {}
+        status = body.get("status")
+        tries[step] = Try(
+            count,
+            TryStatus(status) if status in set(TryStatus) else TryStatus.FAILED,
+            str(body.get("error", "")),
+        )
+        changed = _texts(body.get("changed")) or changed
+    before = files.json(layout.round_file(task_id, number - 1)) if number > 1 else None
+    conflict = str(before.get("error", "")) if isinstance(before, dict) else ""
+    return Work(number, tries, changed, conflict) if tries or number > 1 else NO_WORK
+
+
+def _answer(files: Snapshot, name: str) -> str:
+    body = files.json(f"{layout.DECISIONS}/{name}")
+    answer = body.get("answer") if isinstance(body, dict) else None
+    return answer if isinstance(answer, str) else ""
+
+
+def _views(files: Snapshot) -> Views:
+    record = files.json(layout.DOCUMENTS)
+    drawn = _texts(record.get("drawn")) if isinstance(record, dict) else ()
+    return Views(files.digest(layout.TODO), files.digest(layout.PLAN), frozenset(drawn))

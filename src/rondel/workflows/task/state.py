@@ -1,0 +1,146 @@
+"""State: what the files of a session show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from rondel.model.actions import Action
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem
+from rondel.model.workflow import SessionRef
+from rondel.workflows.task.complexity import Complexity
+from rondel.workflows.task.graph import Front, Graph
+from rondel.workflows.task.schema import Task
+from rondel.workflows.task.validate import Finding
+
+
+class Phase(StrEnum):
+    """The phases of a session, in their order."""
+
+    PLAN = "PLAN"
+    IMPLEMENT = "IMPLEMENT"
+    REVIEW = "REVIEW"
+
+
+class SessionStatus(StrEnum):
+    """The status of a session, as its document writes it."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+
+
+@dataclass(frozen=True)
+class SessionInfo:
+    """What `workflow-session.json` says."""
+
+    project: str
+    complexity: Complexity  # of the tasks that are there, and never less than the document says
+    stored_complexity: Complexity | None
+    phase: str
+    status: SessionStatus
+    current_tasks: tuple[str, ...]
+    completed_phases: tuple[str, ...]
+    problem: str = ""  # how the file departs from the document
+    readable: bool = True
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked for last."""
+
+    number: int = 0
+    kind: str = ""  # run, plan, breakdown or replan
+    text: str = ""
+    task_id: str = ""  # of a breakdown or replan
+    tasks: tuple[str, ...] = ()  # of a run: only these; all when empty
+    base: str | None = None  # the commit that a planner looks at
+    target: str | None = None  # the branch that the work goes to
+    checks: str | None = None
+    sandbox: str = ""
+    step_timeout_s: float = 600.0
+
+
+class TryStatus(StrEnum):
+    """What came of a try at a step."""
+
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Try:
+    """The last try at a step."""
+
+    number: int
+    status: TryStatus
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Work:
+    """How far the work on a task is."""
+
+    number: int = 1  # of the round
+    tries: Mapping[int, Try] = field(default_factory=dict)  # the last of each step, from 1
+    changed: tuple[str, ...] = ()  # what its steps changed so far
+    conflict: str = ""  # why the round before came to nothing
+
+
+NO_WORK = Work()
+
+
+@dataclass(frozen=True)
+class Views:
+    """What the generated documents are now, by digest, and what we drew before."""
+
+    todo: str | None = None
+    plan: str | None = None
+    drawn: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class State:
+    """A session."""
+
+    ref: SessionRef
+    files: Snapshot
+    session: SessionInfo
+    request: Request
+    tasks: Mapping[str, Task]
+    graph: Graph
+    front: Front
+    findings: tuple[Finding, ...]
+    unusable: Mapping[str, str]  # tasks that cannot run as they are, and why
+    summaries: frozenset[str]
+    adoptable: frozenset[str]  # leaves with a summary that their file does not know of
+    work: Mapping[str, Work]
+    answers: Mapping[str, str]  # decisions by file name
+    proposals: frozenset[str]
+    views: Views
+    allowed: frozenset[str]
+    marked: bool  # the marker says that this is the active session
+    damage: tuple[Problem, ...] = ()
+    prepared: dict[str, Action] = field(
+        default_factory=dict, compare=False
+    )  # actions that are costly to make
+
+    @property
+    def phase(self) -> Phase:
+        """Where the session is: from its tasks, not from what its document says."""
+        if not self.tasks:
+            return Phase.PLAN
+        return Phase.REVIEW if self.all_completed else Phase.IMPLEMENT
+
+    @property
+    def all_completed(self) -> bool:
+        """Whether every leaf is completed."""
+        return bool(self.graph.leaves) and self.front.completed == len(self.graph.leaves)
+
+    def selected(self, leaf: str) -> bool:
+        """Whether a leaf is among those that the person asked for."""
+        wanted = self.request.tasks
+        return not wanted or leaf in wanted or self.graph.parent.get(leaf) in wanted

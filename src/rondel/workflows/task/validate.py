@@ -1,0 +1,153 @@
+"""Validation: the integrity rules of the document, each under its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rondel.errors import UnsafePath
+from rondel.model.names import inside, is_safe_name
+from rondel.workflows.task import ids
+from rondel.workflows.task.cycles import cycles
+from rondel.workflows.task.graph import Graph
+from rondel.workflows.task.schema import Task
+from rondel.workflows.task.variables import Variables, prepare
+
+RULES = (
+    *("id-unique", "id-format", "parent-exists", "depth", "status", "required-fields", "focus-paths"),
+    *("flow-control", "depends-on-exists", "depends-on-cycle"),
+)
+_WILD = re.compile(r"[*?\[\]{}]")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One broken rule in one file. `stops` says that the task cannot run as it is."""
+
+    file: str
+    rule: str
+    message: str
+    stops: bool = False
+
+
+def validate(tasks: Mapping[str, Task], graph: Graph, doubles: Sequence[Task] = ()) -> list[Finding]:
+    """Everything that is wrong with a session's tasks; `doubles` have an id that another task has."""
+    found = [
+        Finding(t.file, "id-unique", f"{t.id} is the id of {tasks[t.id].file} too", stops=True)
+        for t in doubles
+        if t.id in tasks
+    ]
+    found += _same_numbers(tasks)
+    by_numbers = ids.index(graph.order)
+    for task_id in graph.order:
+        found += one(tasks[task_id])
+        found += _relations(tasks[task_id], tasks, graph, by_numbers)
+    for cycle in cycles(tasks, graph):
+        way = " → ".join([*cycle, cycle[0]])
+        found.append(
+            Finding(tasks[cycle[0]].file, "depends-on-cycle", f"{way} wait for each other", stops=True)
+        )
+    return found
+
+
+def _same_numbers(tasks: Mapping[str, Task]) -> Iterable[Finding]:
+    seen: dict[ids.Numbers, str] = {}
+    for task_id in sorted(tasks, key=ids.order):
+        parts = ids.numbers(task_id)
+        if parts and seen.setdefault(parts, task_id) != task_id:
+            yield Finding(tasks[task_id].file, "id-unique", f"{task_id} is the same task as {seen[parts]}")
+
+
+def one(task: Task) -> list[Finding]:
+    """What is wrong with a task by itself."""
+    found = [Finding(task.file, n.rule, n.message) for n in task.notes if n.rule in RULES]
+    found += _id(task)
+    found += [Finding(task.file, "focus-paths", words) for words in _focus(task)]
+    found += [Finding(task.file, "flow-control", words, stops=True) for words in flow_problems(task)]
+    return found
+
+
+def _id(task: Task) -> Iterable[Finding]:
+    name = task.file.rpartition("/")[2].removesuffix(".json")
+    parts = ids.numbers(task.id)
+    if not is_safe_name(task.id):
+        yield Finding(task.file, "id-format", f"{task.id!r} is not IMPL-N or IMPL-N.M", stops=True)
+    elif parts and len(parts) > ids.LEVELS_MAX:
+        yield Finding(task.file, "depth", f"{task.id} is {len(parts)} levels deep; at most 2 are", stops=True)
+    elif not ids.is_well_formed(task.id):
+        yield Finding(task.file, "id-format", f"{task.id!r} is not IMPL-N or IMPL-N.M")
+    elif name != task.id:
+        yield Finding(task.file, "id-format", f"the file of {task.id} must be {task.id}.json", stops=True)
+
+
+def _focus(task: Task) -> Iterable[str]:
+    body = task.document
+    for name in task.inner:
+        deeper = body.get(name)
+        body = deeper if isinstance(deeper, Mapping) else body
+    context = body.get("context")
+    given = context.get("focus_paths") if isinstance(context, Mapping) else None
+    if given is not None and not isinstance(given, list):
+        yield "context.focus_paths must be a list of paths"
+    for path in given if isinstance(given, list) else ():
+        words = path_problem(path)
+        if words:
+            yield words
+
+
+def path_problem(path: object) -> str | None:
+    """What is wrong with a path of the project; None when it is one."""
+    if not isinstance(path, str) or not path.strip():
+        return f"{path!r} is not a path"
+    if path == ".":
+        return None
+    if _WILD.search(path):
+        return f"{path!r} has wildcards; name folders and files as they are"
+    if path.startswith("./"):
+        return f"{path!r} must be written from the project's root, as {path[2:]!r}"
+    try:
+        inside(path)
+    except UnsafePath:
+        return f"{path!r} is not inside the project"
+    return None
+
+
+def flow_problems(task: Task) -> list[str]:
+    """Why a task's steps cannot run: references to nothing, values in places where they would be code."""
+    found = []
+    outputs: dict[str, str] = {}
+    properties = task.properties
+    for number, step in enumerate(task.steps, start=1):
+        if step.unusable:
+            if step.on_error != "skip_optional":
+                found.append(f"step {number}: {step.unusable}")
+        else:
+            problem = prepare(step.scripts, Variables(properties, outputs)).problem
+            if problem:
+                found.append(f"step {number}: {problem}")
+        if step.output_to:
+            outputs[step.output_to] = ""
+    return found
+
+
+def _relations(
+    task: Task, tasks: Mapping[str, Task], graph: Graph, by_numbers: Mapping[ids.Numbers, str]
+) -> Iterable[Finding]:
+    for name in dict.fromkeys([task.parent, ids.parent_of(task.id)]):
+        if name and ids.resolve(name, tasks, by_numbers) is None:
+            yield Finding(
+                task.file, "parent-exists", f"{task.id} has the parent {name}, and there is no {name}.json"
+            )
+    above = graph.parent.get(task.id)
+    if above is not None and above in graph.parent:
+        yield Finding(
+            task.file, "depth", f"{task.id} is under {above}, which is a subtask itself", stops=True
+        )
+    for lost in graph.missing.get(task.id, ()):
+        yield Finding(
+            task.file,
+            "depends-on-exists",
+            f"{task.id} depends on {lost}, and there is no {lost}.json",
+            stops=True,
+        )

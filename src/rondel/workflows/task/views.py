@@ -1,0 +1,103 @@
+"""Views: when the generated documents are drawn again, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rondel.model.changes import Aside, Change, Document, Edit, text
+from rondel.model.digests import digest
+from rondel.workflows.task import documents, layout
+from rondel.workflows.task.state import Phase, State
+
+DRAWN_MAX = 40  # digests that are remembered as ours
+OFTEN = 200  # a session of more tasks draws its list once for each such part of it
+
+
+def is_drawn(state: State) -> bool:
+    """Whether the documents show what the task files say."""
+    todo, plan = _texts(state)
+    shown = (state.views.todo, state.views.plan) == (digest(todo), digest(plan))
+    return shown and not session_differs(state)
+
+
+def due_now(state: State) -> bool:
+    """Whether a task that ends is the moment to draw; a large session does not draw for each one."""
+    total = len(state.graph.leaves)
+    every = max(1, total // OFTEN)
+    return state.front.completed % every == 0 or total - state.front.completed <= OFTEN // 4
+
+
+def _texts(state: State) -> tuple[str, str]:
+    topic = state.session.project
+    return (
+        documents.todo_list(topic, state.tasks, state.graph, state.summaries),
+        documents.plan(topic, state.session.complexity, state.tasks, state.graph),
+    )
+
+
+def draw(state: State) -> list[Change]:
+    """The changes that make the documents show what the task files say.
+
+    What somebody else wrote there is put aside first, whenever that was.
+    """
+    todo, plan = _texts(state)
+    wanted = [(layout.TODO, todo, state.views.todo), (layout.PLAN, plan, state.views.plan)]
+    stale = [(path, new, old) for path, new, old in wanted if digest(new) != old]
+    changes: list[Change] = []
+    if stale:
+        digests = [digest(new) for _, new, _ in stale]
+        changes.append(Edit(layout.DOCUMENTS, lambda record: _remembering(record, digests)))
+    for path, new, old in stale:
+        if old is not None and old not in state.views.drawn:
+            changes.append(Aside(path, _free(state, path)))
+        changes.append(text(path, new, view=True))
+    if session_differs(state):
+        changes.append(Edit(layout.SESSION, lambda body: with_progress(body, state)))
+    return changes
+
+
+def _remembering(record: Document, digests: Sequence[str]) -> Document:
+    known = record.get("drawn")
+    before = [d for d in known if d not in digests] if isinstance(known, list) else []
+    return {**record, "drawn": [*before, *digests][-DRAWN_MAX:]}
+
+
+def _free(state: State, path: str) -> str:
+    taken = state.files.names(".rondel/aside")
+    number = next(n for n in range(1, len(taken) + 2) if f"{path}.{n}" not in taken)
+    return f".rondel/aside/{path}.{number}"
+
+
+def session_differs(state: State) -> bool:
+    """Whether the session's document does not show its phase, size and current tasks."""
+    info = state.session
+    return info.readable and (
+        info.phase != state.phase
+        or info.completed_phases != completed_phases(state.phase)
+        or info.current_tasks != current_tasks(state)
+        or info.stored_complexity is not info.complexity
+    )
+
+
+def completed_phases(phase: Phase) -> tuple[str, ...]:
+    """The phases before this one."""
+    order = list(Phase)
+    return tuple(str(p) for p in order[: order.index(phase)])
+
+
+def current_tasks(state: State) -> tuple[str, ...]:
+    """The tasks that are worked on."""
+    return tuple(leaf for _, _, leaf in state.front.active)
+
+
+def with_progress(body: Document, state: State) -> Document:
+    """The session's document with its phase, size and progress, and everything else as it was."""
+    progress = body.get("progress")
+    body["type"] = str(state.session.complexity)
+    body["current_phase"] = str(state.phase)
+    body["progress"] = {
+        **(progress if isinstance(progress, dict) else {}),
+        "completed_phases": list(completed_phases(state.phase)),
+        "current_tasks": list(current_tasks(state)),
+    }
+    return body
