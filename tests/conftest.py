@@ -1,0 +1,30 @@
+"""What every test may use: the scripted model server, and a report of what was not run."""
+
+from __future__ import annotations
+
+import pytest
+
+from modelserver import FakeModel
+
+NOT_RUN = "vendor not run"
+
+
+@pytest.fixture
+def model_server():
+    """A scripted model on loopback for this test: `model_server.script(name, steps)` gives its URL."""
+    with FakeModel() as model:
+        yield model
+
+
+def pytest_terminal_summary(terminalreporter):
+    """A real CLI that was not driven is said loudly, not hidden among the skipped."""
+    reasons = set()
+    for report in terminalreporter.stats.get("skipped", ()):
+        text = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        _, found, reason = text.partition(f"{NOT_RUN}: ")
+        if found:
+            reasons.add(reason)
+    if reasons:
+        terminalreporter.write_sep("!", "NOT RUN: real vendors' CLIs", red=True, bold=True)
+        for reason in sorted(reasons):
+            terminalreporter.write_line(f"  {reason}")
