@@ -1,0 +1,136 @@
+"""Gemini CLI: a JSON stream, approval modes and policies.
+
+`--skip-trust` is decided after the settings are read, so that the repository's own
+`.gemini/settings.json` (hooks, MCP servers, discovery commands) stays out. Its `.env` files
+would be read all the same: what they name is set to nothing beforehand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from rondel.agents.base import Request
+from rondel.agents.stream import (
+    Denied,
+    Did,
+    Event,
+    Failed,
+    Finished,
+    Named,
+    Raw,
+    Said,
+    Spent,
+    Transcript,
+    Turn,
+    at,
+    count,
+    word,
+)
+from rondel.agents.vendor import CliAgent, Start
+from rondel.model.actions import Access
+from rondel.model.outcomes import NO_USAGE, Usage
+
+_ENV_LINE = re.compile(r"^\s*(?:export\s+)?([\w.-]+)\s*[=:]", re.MULTILINE)
+_REFUSED = ("policy_violation", "tool_execution_denied")
+_EDIT_OR_RUN = ("write_file", "replace", "run_shell_command")
+
+
+class GeminiAgent(CliAgent):
+    """The `gemini` command."""
+
+    kind = "gemini"
+    credentials = ("GEMINI_API_KEY", "GOOGLE_*", "GEMINI_CLI_HOME", "GEMINI_CLI_USE_COMPUTE_ADC")
+    names_sessions = True
+    stays_in_folder = True
+    unknown_session = r"Error resuming session"
+    taken_session = r"Session ID .* already exists"
+
+    def arguments(self, request: Request, start: Start) -> list[str]:
+        """See `CliAgent`."""
+        words = ["-o", "stream-json", "--skip-trust"]
+        if start.session:
+            words += ["--resume" if start.resumes else "--session-id", start.session]
+        if self.model:
+            words += ["-m", self.model]
+        return words + self._permissions(request)
+
+    def _permissions(self, request: Request) -> list[str]:
+        policy = request.spool / "policy.toml"
+        if request.access is not Access.WRITE:
+            rules = "".join(_rule(tool, "deny", 900) for tool in _EDIT_OR_RUN)
+            policy.write_text(rules, encoding="utf-8")
+            return ["--approval-mode", "default", "--admin-policy", str(policy)]
+        if self.said("--approval-mode", "--yolo", "-y"):
+            return []
+        if "*" in self.shell:
+            return ["--approval-mode", "yolo"]
+        if not self.shell:
+            return ["--approval-mode", "auto_edit"]
+        rules = "".join(_rule("run_shell_command", "allow", 100, p) for p in self.shell)
+        policy.write_text(rules, encoding="utf-8")
+        return ["--approval-mode", "auto_edit", "--policy", str(policy)]
+
+    def environment(self, request: Request) -> dict[str, str]:
+        """See `CliAgent`."""
+        return {"GEMINI_CLI_NO_RELAUNCH": "true"}
+
+    def emptied(self, request: Request) -> Iterator[str]:
+        """See `CliAgent`. What the checkout's own `.env` files would set."""
+        yield "GEMINI_CLI_TRUST_WORKSPACE"
+        for name in (".gemini/.env", ".env"):
+            try:
+                text = (request.cwd / name).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+            yield from _ENV_LINE.findall(text)
+
+    def parse(self, line: Raw) -> Iterator[Event]:
+        """See `CliAgent`."""
+        match line.get("type"):
+            case "init":
+                yield Named(word(line.get("session_id")), word(line.get("model")))
+            case "message" if line.get("role") == "assistant":
+                yield Said(word(line.get("content")), more=line.get("delta") is True)
+            case "tool_use":
+                yield Turn(word(line.get("tool_id")))
+                yield Did(_tool(line))
+            case "tool_result" if at(line, "error", "type") in _REFUSED:
+                yield Denied(word(line.get("tool_id")).partition("__")[0] or "a tool")
+            case "error" if line.get("severity") == "error":
+                yield Failed(word(line.get("message")))
+            case "result":
+                yield from _result(line)
+
+    def bill(self, transcript: Transcript, counted: Raw) -> tuple[Usage, Raw]:
+        """See `CliAgent`. The account is of this run; there is no price."""
+        if not transcript.spent:
+            return NO_USAGE, counted
+        raw = transcript.spent[-1]
+        cached = count(at(raw, "stats", "cached"))
+        tokens_in = count(at(raw, "stats", "input_tokens"))
+        return Usage(max(0, tokens_in - cached), count(at(raw, "stats", "output_tokens")), cached), raw
+
+
+def _tool(line: Raw) -> str:
+    name, given = word(line.get("tool_name")), line.get("parameters")
+    for key in ("file_path", "command", "pattern", "dir_path", "query"):
+        if text := word(at(given, key)):
+            return f"{name} {text}"
+    return name
+
+
+def _result(line: Raw) -> Iterator[Event]:
+    yield Spent({"stats": line.get("stats")})
+    if line.get("status") == "success":
+        yield Finished()
+    else:
+        yield Failed(word(at(line, "error", "message")))
+
+
+def _rule(tool: str, decision: str, priority: int, pattern: str = "") -> str:
+    """One rule of a policy file. JSON strings are TOML ones."""
+    prefix = pattern.removesuffix("*").strip()
+    only = f"commandPrefix = {json.dumps(prefix)}\n" if prefix else ""
+    return f'[[rule]]\ntoolName = "{tool}"\n{only}decision = "{decision}"\npriority = {priority}\n\n'

@@ -1,0 +1,352 @@
+"""What the vendors' CLIs share: one process per request, its stream, and what makes a success.
+
+An adapter says the command line and environment, what a line means (`parse`) and how the
+vendor's account becomes usage (`bill`). Success is a terminal success event, no error, no
+denial, a status of 0 and a text: an exit status alone is no verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from rondel.agents.base import Beat, Reply, Request
+from rondel.agents.endings import cut_short
+from rondel.agents.limits import parked_until
+from rondel.agents.process import Child, Exit, Reason, Verdict, clean_env, finished, output, run, tail
+from rondel.agents.settings import AgentSettings
+from rondel.agents.stream import Event, Failed, Finished, Raw, Transcript, decode, table, word
+from rondel.errors import ConfigError
+from rondel.model.actions import Access
+from rondel.model.outcomes import Ended, Usage
+
+_OURS = uuid.UUID("6f1d9a52-6c1e-5b0e-9d4b-3f0f6c2a7e11")  # the name space of our session ids
+_NOTE = "vendor.json"
+_BEAT_MAX = 200
+_ERROR_MAX = 1500
+_VERSION_S = 20
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+
+
+@dataclass(frozen=True)
+class Start:
+    """How one process of the CLI is started."""
+
+    cwd: Path
+    session: str | None = None  # the vendor session we name, or go on with
+    resumes: bool = False
+    counted: Raw = field(default_factory=dict)  # what that session had cost before
+
+
+class CliAgent(ABC):
+    """An agent that is a vendor's command-line program."""
+
+    kind: ClassVar[str]
+    credentials: tuple[str, ...]  # variables of ours that this vendor's CLI may see
+    names_sessions: ClassVar[bool] = False  # whether we choose the session's id
+    stays_in_folder: ClassVar[bool] = False  # whether a session only goes on in the folder it began in
+    unknown_session: ClassVar[str]  # its words for a session that is not there
+    taken_session: ClassVar[str] = r"(?!)"  # and for one that is
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self.name = settings.name
+        self.model = settings.model
+        self.settings = settings
+        self.shell = _patterns(settings)
+
+    # -- what an adapter says -------------------------------------------------------------
+
+    @abstractmethod
+    def arguments(self, request: Request, start: Start) -> list[str]:
+        """The command line after the program's own words."""
+
+    @abstractmethod
+    def environment(self, request: Request) -> dict[str, str]:
+        """Variables of this CLI; what a person configured goes over them."""
+
+    def emptied(self, request: Request) -> Iterable[str]:
+        """Variables that are set to nothing, so that a file of the checkout cannot set them."""
+        return ()
+
+    @abstractmethod
+    def parse(self, line: Raw) -> Iterable[Event]:
+        """What one object of the stream means."""
+
+    @abstractmethod
+    def bill(self, transcript: Transcript, counted: Raw) -> tuple[Usage, Raw]:
+        """What this run cost, and the account to count from next time."""
+
+    def refused(self, words: str) -> Sequence[str]:
+        """The tools that were refused according to standard error."""
+        return ()
+
+    # -- the contract of an agent -----------------------------------------------------------
+
+    async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
+        """See `Agent`. A session that cannot go on is begun anew; nothing was asked yet then."""
+        if shutil.which(self._program()[0], path=self._env(request).get("PATH")) is None:
+            return Reply(Ended.FAILED, error=self._missing(), model=self.model)
+        start = self._start(request)
+        reply = await self._once(request, start, beat)
+        if reply.ended is Ended.FAILED and not reply.usage.tokens:
+            if start.resumes and re.search(self.unknown_session, reply.error):
+                return await self._once(request, self._fresh(request), beat)
+            if not start.resumes and re.search(self.taken_session, reply.error):
+                fresh = replace(start, session=str(uuid.uuid4()))
+                return await self._once(request, fresh, beat)
+        return reply
+
+    def recover(self, request: Request) -> Reply | None:
+        """See `Agent`. A stream that ends with its result is complete, whoever ended the process."""
+        note = _read_note(request.spool)
+        if note is None:
+            return None
+        transcript = self.read(output(request.spool).encode().split(b"\n"))
+        ended = finished(request.spool)
+        if ended is None or ended.reason is Reason.LOST:
+            if not isinstance(transcript.result, Finished):
+                return None
+            ended = Exit(0, None, Reason.EXITED)
+        elif ended.reason is Reason.CANCELLED:
+            return None
+        reply = self.finish(request, note, ended, transcript)
+        return reply if reply.ended in (Ended.DONE, Ended.FAILED, Ended.TIMED_OUT) else None
+
+    def version(self) -> str | None:
+        """See `Agent`."""
+        env = clean_env((), self.settings.env)
+        program = shutil.which(self._program()[0], path=env.get("PATH"))
+        if program is None:
+            return None
+        try:
+            done = subprocess.run(
+                [program, *self._program()[1:], "--version"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_VERSION_S,
+                env=env,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        found = _VERSION.search(done.stdout.decode(errors="replace"))
+        return found[0] if found and done.returncode == 0 else None
+
+    # -- one process ------------------------------------------------------------------------
+
+    async def _once(self, request: Request, start: Start, beat: Callable[[Beat], None]) -> Reply:
+        _write_note(request.spool, start)
+        if start.session:
+            beat(Beat(vendor_session=start.session))
+        transcript = Transcript(session=start.session or "")
+
+        def hear(line: bytes) -> Verdict | None:
+            said = decode(line)
+            known = transcript.session
+            heard = [] if said is None else list(self.parse(said))
+            for event in heard:
+                transcript.add(event)
+            if transcript.session != known:
+                self._keep_place(request, transcript.session, start.cwd)
+            if heard:
+                beat(_beat(transcript))
+            if transcript.retrying:
+                return Verdict.RETRYING
+            if len(transcript.turns) > request.clocks.turns_max:
+                return Verdict.TURNS
+            return Verdict.RESULT if isinstance(transcript.result, Finished) else None
+
+        if start.session and not start.resumes:
+            self._keep_place(request, start.session, start.cwd)
+        child = Child(
+            argv=(*self._program(), *self.arguments(request, start)),
+            cwd=start.cwd,
+            env=self._env(request),
+            spool=request.spool,
+            stdin=request.prompt.encode(errors="replace"),
+            wall_s=request.clocks.wall_s,
+            idle_s=request.clocks.idle_s,
+            err_counts=False,
+        )
+        ended = await run(child, on_line=hear)
+        return self.finish(request, start, ended, transcript)
+
+    def read(self, lines: Iterable[bytes]) -> Transcript:
+        """What a whole stream adds up to."""
+        transcript = Transcript()
+        for line in lines:
+            said = decode(line)
+            for event in () if said is None else self.parse(said):
+                transcript.add(event)
+        return transcript
+
+    def finish(self, request: Request, start: Start, ended: Exit, transcript: Transcript) -> Reply:
+        """The reply: what the stream said, judged by how the process ended."""
+        words = _ANSI.sub("", tail(request.spool, "err"))
+        usage, raw = self.bill(transcript, start.counted)
+        return replace(
+            self._judge(request, ended, transcript, words),
+            usage=usage,
+            raw_usage=raw,
+            vendor_session=transcript.session or start.session,
+            model=transcript.model or self.model,
+            exit_code=ended.code,
+        )
+
+    def _judge(self, request: Request, ended: Exit, transcript: Transcript, words: str) -> Reply:
+        now = datetime.now(UTC)
+        cut = cut_short(ended, request.clocks, request.spool)
+        if cut is not None:
+            return self._waits(cut, transcript, now) or _with_reason(cut, transcript)
+        result = transcript.result
+        if isinstance(result, Failed) or ended.code != 0:
+            error, status = (result.error, result.status) if isinstance(result, Failed) else ("", None)
+            error = _short(error or words or f"it exited with status {ended.code}")
+            until = transcript.until or parked_until(error, status, now)
+            return Reply(Ended.PARKED if until else Ended.FAILED, error=error, until=until)
+        denied = [*transcript.denied, *self.refused(words)]
+        if denied:
+            return Reply(Ended.FAILED, text=transcript.answer, error=self._denial(denied))
+        if result is None:
+            return Reply(Ended.FAILED, error=_short(words) or "it ended without a result, with status 0")
+        if not transcript.answer.strip():
+            return Reply(Ended.FAILED, error="it said nothing: its answer is empty")
+        return Reply(Ended.DONE, text=transcript.answer)
+
+    def _waits(self, cut: Reply, transcript: Transcript, now: datetime) -> Reply | None:
+        """One that our clock ended while it waited for its limit to pass is parked."""
+        if cut.ended is not Ended.TIMED_OUT or not transcript.retrying:
+            return None
+        until = transcript.until or parked_until(transcript.retrying, None, now)
+        return Reply(Ended.PARKED, error=_short(transcript.retrying), until=until) if until else None
+
+    def _denial(self, denied: Sequence[str]) -> str:
+        tools = ", ".join(dict.fromkeys(denied))
+        return (
+            f"{self.kind} was refused: {tools}. Allow it with agents.{self.name}.options.shell, "
+            "or ask for what needs no such tool"
+        )
+
+    # -- how it is started ------------------------------------------------------------------
+
+    def _start(self, request: Request) -> Start:
+        if request.resume is None:
+            return self._fresh(request)
+        place = self._place(request, request.resume) if self.stays_in_folder else request.cwd
+        if place != request.cwd and (request.access is not Access.NONE or not place.is_dir()):
+            return self._fresh(request)
+        return Start(place, request.resume, resumes=True, counted=request.counted)
+
+    def _fresh(self, request: Request) -> Start:
+        if not self.names_sessions:
+            return Start(request.cwd)
+        seed = f"{request.home.absolute()}\n{request.session}/{request.action}/{request.attempt}"
+        return Start(request.cwd, str(uuid.uuid5(_OURS, seed)))
+
+    def _keep_place(self, request: Request, session: str, cwd: Path) -> None:
+        """Note where a session works, for vendors whose sessions stay in their folder."""
+        if self.stays_in_folder:
+            request.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._place_file(request, session).write_text(str(cwd), encoding="utf-8")
+
+    def _place(self, request: Request, session: str) -> Path:
+        try:
+            return Path(self._place_file(request, session).read_text(encoding="utf-8"))
+        except OSError:
+            return request.cwd
+
+    def _place_file(self, request: Request, session: str) -> Path:
+        return request.home / f"{self.kind}-{re.sub(r'[^A-Za-z0-9_-]', '-', session)[:80]}"
+
+    def _program(self) -> tuple[str, ...]:
+        """The CLI's own words: `command` of the settings, a file beside `rondel.toml` by its full path."""
+        words = self.settings.command or (self.kind,)
+        root = self.settings.root
+        if root is not None and not Path(words[0]).is_absolute() and (root / words[0]).is_file():
+            return (str((root / words[0]).absolute()), *words[1:])
+        return words
+
+    def said(self, *flags: str) -> bool:
+        """Whether the person's own `command` has one of these flags: then it is theirs to decide."""
+        return any(word.partition("=")[0] in flags for word in self.settings.command)
+
+    def _env(self, request: Request) -> dict[str, str]:
+        ours = {
+            "RONDEL_ROLE": request.role,
+            "RONDEL_SESSION": request.session,
+            "RONDEL_ACTION": request.action,
+            "RONDEL_ATTEMPT": str(request.attempt),
+        }
+        given = {**self.environment(request), **self.settings.env, **request.env, **ours}
+        env = clean_env((*self.credentials, *self.settings.pass_env), given)
+        return {**dict.fromkeys(self.emptied(request), ""), **env}
+
+    def _missing(self) -> str:
+        return (
+            f"no program {self._program()[0]!r}: install {self.kind}, "
+            f"or say in agents.{self.name}.command where it is"
+        )
+
+
+def _patterns(settings: AgentSettings) -> tuple[str, ...]:
+    """`shell`: the commands an editing agent may run, as patterns; `*` is any."""
+    found = settings.options.get("shell", ())
+    if not isinstance(found, list | tuple) or not all(isinstance(p, str) and p.strip() for p in found):
+        where = f"agents.{settings.name}.options.shell"
+        raise ConfigError(f'{where}: {found!r} is no list of commands, such as ["git *", "pytest *"]')
+    return tuple(found)
+
+
+def _beat(transcript: Transcript) -> Beat:
+    lines = transcript.last.strip().splitlines()
+    return Beat(
+        tokens=transcript.tokens,
+        text=lines[-1][:_BEAT_MAX] if lines else "",
+        vendor_session=transcript.session or None,
+        retrying=bool(transcript.retrying),
+    )
+
+
+def _with_reason(cut: Reply, transcript: Transcript) -> Reply:
+    """What it was waiting for belongs to the error."""
+    if not transcript.retrying:
+        return cut
+    return replace(cut, error=f"{cut.error}; it was trying again: {_short(transcript.retrying)}")
+
+
+def _short(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= _ERROR_MAX else f"{text[:_ERROR_MAX]} …"
+
+
+def _write_note(spool: Path, start: Start) -> None:
+    spool.mkdir(parents=True, exist_ok=True, mode=0o700)
+    note = {
+        "cwd": str(start.cwd),
+        "session": start.session,
+        "resumes": start.resumes,
+        "counted": dict(start.counted),
+    }
+    (spool / _NOTE).write_text(json.dumps(note), encoding="utf-8", errors="surrogateescape")
+
+
+def _read_note(spool: Path) -> Start | None:
+    try:
+        note = json.loads((spool / _NOTE).read_text(encoding="utf-8", errors="surrogateescape"))
+    except (OSError, ValueError):
+        return None
+    known: Mapping[str, object] = table(note)
+    session = word(known.get("session")) or None
+    return Start(
+        Path(word(known.get("cwd"))), session, bool(known.get("resumes")), table(known.get("counted"))
+    )
