@@ -16,7 +16,13 @@ demo: $(STAMP)
 	$(BIN)/rondel demo
 
 test: $(STAMP)
+	$(BIN)/python tests/vendors/install.py
 	$(BIN)/python -m pytest -n 2
+
+test-agents: export RONDEL_VENDORS ?= claude,codex,gemini,opencode
+test-agents: $(STAMP)
+	$(BIN)/python tests/vendors/install.py
+	$(BIN)/python -m pytest -n 2 -m agents
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check src tests bench tools
