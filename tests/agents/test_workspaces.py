@@ -525,6 +525,28 @@ def test_a_sweep_removes_what_is_merged_and_keeps_what_failed(away, spaces):
     assert not read.exists()
 
 
+def test_a_sweep_removes_an_old_worktree_only_if_nothing_was_done_in_it(repo, spaces):
+    unused, dirty = spaces.write(SESSION, "unused.md", "main"), edit(spaces, "dirty.md", {"d.txt": "d"})
+    assert spaces.sweep() == 0
+    for path in (unused, dirty):
+        os.utime(path.with_name(f"{path.name}.json"), (0, 0))
+    assert spaces.sweep() == 1
+    assert (dirty / "d.txt").exists()
+    assert not unused.exists()
+
+
+def test_a_sweep_waits_for_nobody(away, spaces, tmp_path):
+    path, _ = committed(spaces, "x.md", {"b.txt": "b"})
+    other = Workspaces(away, tmp_path / "spaces")
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(spaces.integrate, path, "main", f"touch {tmp_path}/on; sleep 1")
+        while not (tmp_path / "on").exists():
+            pass
+        assert other.sweep() == 0
+        assert not done.done()
+    assert other.sweep() == 1
+
+
 def test_closing_ends_what_runs(away, spaces):
     path, _ = committed(spaces, "x.md", {"b.txt": "b"})
     threading.Timer(0.7, spaces.close).start()

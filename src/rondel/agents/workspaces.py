@@ -12,6 +12,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from rondel.model.digests import digest
 from rondel.model.names import slug
 
 KEPT = "refs/rondel/kept"
-READ_KEPT_S = 86_400.0
+UNUSED_S = 86_400.0
 
 
 class Workspaces:
@@ -66,7 +67,7 @@ class Workspaces:
         at the start; with `keep` also as a cut-off try left it, for one that goes on in it.
         """
         commit = self._trees.commit_of(base)
-        path = self._root / "write" / f"{slug(key, length_max=40)}-{digest(f'{session}/{key}')[:12]}"
+        path = self._path(session, key)
         end_leftovers(self._own_shell.spool(path))
         with self._trees.locked("worktrees"):
             mark = self._trees.mark(path)
@@ -82,6 +83,14 @@ class Workspaces:
             self._trees.exclude_what_is_new(self._trees.in_tree(path, mark), mark)
         self._trees.save(path, replace(mark, ready=True))
         return path
+
+    def has(self, session: str, key: str) -> bool:
+        """Whether the worktree of an action is there, with whatever a try has done in it."""
+        mark = self._trees.mark(self._path(session, key))
+        return mark is not None and mark.ready
+
+    def _path(self, session: str, key: str) -> Path:
+        return self._root / "write" / f"{slug(key, length_max=40)}-{digest(f'{session}/{key}')[:12]}"
 
     def _usable(self, path: Path, mark: Mark, commit: str, *, keep: bool) -> bool:
         git = self._trees.in_tree(path, mark)
@@ -169,14 +178,29 @@ class Workspaces:
             git("update-ref", "-d", ref, tip)
 
     def sweep(self) -> int:
-        """Remove the worktrees whose edits their targets hold, and checkouts nobody read for a day."""
-        old = time.time() - READ_KEPT_S
-        with self._trees.locked("integrate"):
-            gone = [path for path, mark in self._trees.marks("write") if self._is_taken_over(mark)]
-        gone += [p for p, _ in self._trees.marks("read") if self._trees.mark_file(p).stat().st_mtime < old]
-        for path in gone:
-            self.remove(path)
-        return len(gone)
+        """Remove the worktrees whose edits their targets hold, and those nobody used for a day.
+
+        Of the latter only what holds nothing: readers' checkouts, and untouched worktrees.
+        While an edit is being taken over, nothing is done.
+        """
+        if not self._root.is_dir():
+            return 0
+        with suppress(GitError), self._trees.locked("integrate", wait_s=0):
+            gone = [path for path, mark in self._trees.marks("write") if self._is_over(path, mark)]
+            gone += [path for path, _ in self._trees.marks("read") if self._is_old(path)]
+            for path in gone:
+                self.remove(path)
+            return len(gone)
+        return 0
+
+    def _is_over(self, path: Path, mark: Mark) -> bool:
+        if self._is_taken_over(mark):
+            return True
+        git = self._trees.in_tree(path, mark)
+        return self._is_old(path) and path.is_dir() and self._trees.is_at(git, mark, mark.base)
+
+    def _is_old(self, path: Path) -> bool:
+        return self._trees.mark_file(path).stat().st_mtime < time.time() - UNUSED_S
 
     def close(self) -> None:
         """End what runs in other threads: their calls raise instead of going on."""

@@ -64,10 +64,10 @@ class Worktrees:
         return (self.repo / self.git("rev-parse", "--git-common-dir")).resolve()
 
     @contextmanager
-    def locked(self, what: str) -> Iterator[None]:
+    def locked(self, what: str, wait_s: float = LOCK_S) -> Iterator[None]:
         """One at a time on this machine; the kernel lets go when its holder dies."""
         with (self.common / f"rondel-{what}.lock").open("a") as file:
-            deadline = time.monotonic() + LOCK_S
+            deadline = time.monotonic() + wait_s
             while True:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -138,6 +138,7 @@ class Driver(Generic[S]):
         self._session.journal.epoch = self._lease.epoch
         self._note("driver")
         process.end_leftovers(self._session.run / "spool")
+        await asyncio.to_thread(self._tools.workspaces.sweep)
         self._settle_open_tries()
         try:
             while not self._interrupted:
@@ -311,6 +312,7 @@ class Driver(Generic[S]):
 
     async def _end_flights(self) -> None:
         """End what is under way; what was complete is kept."""
+        self._tools.workspaces.close()
         for flight in self._flights.values():
             flight.task.cancel()
         for flight in list(self._flights.values()):
@@ -344,7 +346,10 @@ class Driver(Generic[S]):
             self._note("kept", file=path, why="a person changed it")
 
     def _finish_cancelled(self, flight: Flight) -> None:
-        outcome = Outcome(Ended.CANCELLED, error="ended by us")
+        """Note that we ended it; an answer that was complete is taken by the next run."""
+        job = flight.job
+        complete = self._performer.is_complete(job.action, job.agent, job.number)
+        outcome = Outcome(Ended.CANCELLED, error="ended by us", taken=not complete)
         self._note("finished", **_finished_fields(flight, outcome, None, {}))
 
     def _note(self, kind: str, **fields: object) -> None:

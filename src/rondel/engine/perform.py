@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from rondel.agents import process, roster
 from rondel.agents.base import Agent, Beat, Reply, Request
+from rondel.agents.process import Reason
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Workspaces
 from rondel.config import Config
@@ -125,7 +126,7 @@ class Performer(Generic[S]):
         if space.access is not Access.WRITE or space.target is None:
             return None
         find = self._tools.workspaces.find
-        commit = await _patiently(partial(find, self._session.ref.name, ask.path, space.target))
+        commit = await _patiently(partial(find, self._session.ref.name, ask.path, space.target, space.base))
         if commit is None:
             return None
         answer = self._find(ask, settings, job.number)
@@ -137,8 +138,16 @@ class Performer(Generic[S]):
     def is_complete(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
         """Whether a try that a dead driver left has its whole answer in the spool."""
         if isinstance(action, Ask) and agent is not None:
-            return self._find(action, agent, number) is not None
-        return isinstance(action, Run) and process.finished(self.spool(action.path, number)) is not None
+            return self._find(action, agent, number) is not None and self._has_edit(action)
+        ended = process.finished(self.spool(action.path, number)) if isinstance(action, Run) else None
+        return ended is not None and ended.reason not in (Reason.LOST, Reason.CANCELLED)
+
+    def _has_edit(self, ask: Ask) -> bool:
+        """Whether what an answered try edited is still there; an answer without it is none."""
+        space, session, trees = ask.workspace, self._session.ref.name, self._tools.workspaces
+        if space.access is not Access.WRITE or trees.has(session, space.name or ask.path):
+            return True
+        return trees.find(session, ask.path, space.target, space.base) is not None
 
     def usage_in_spool(self, path: str, number: int) -> Usage | None:
         """What a finished try cost, from its spool alone."""
