@@ -15,9 +15,10 @@ import pytest
 
 from rondel.errors import Held, LostLease
 from rondel.model.changes import Write
+from rondel.store import disk
 from rondel.store.changes import carry_out
 from rondel.store.lease import Lease, holder
-from support.faults import in_child
+from support.faults import in_child, points_of
 
 DRIVER = """
 import sys, time
@@ -217,3 +218,39 @@ def test_of_many_drivers_at_once_exactly_one_gets_the_session(run: Path):
     last = os.wait()[1]
     assert [os.waitstatus_to_exitcode(s) for s in first] == [1] * 5
     assert os.waitstatus_to_exitcode(last) == 0
+
+
+class Meanwhile(disk.Disk):
+    """Another driver takes the lease between our opening its file and our locking it."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        self.other: Lease | None = None
+
+    def open_log(self, path: str) -> int:
+        fd = super().open_log(path)
+        if self.other is None:
+            disk.current = disk.Disk()
+            self.other = Lease.take(self.run, "review:x", command="the quicker one")
+        return fd
+
+
+def test_a_driver_that_was_overtaken_while_taking_the_lease_does_not_get_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+):
+    Lease.take(run, "review:x").release()
+    mine = Meanwhile(run)
+    monkeypatch.setattr(disk, "current", mine)
+    with pytest.raises(Held, match="the quicker one"):
+        Lease.take(run, "review:x")
+    assert mine.other is not None
+    mine.other.check()
+    mine.other.release()
+
+
+def test_only_after_a_driver_that_died_is_everything_made_durable(run: Path):
+    assert "sync-all" not in points_of(lambda: Lease.take(run, "review:x").release())
+    assert "sync-all" not in points_of(lambda: Lease.take(run, "review:x").release())
+    assert in_child(lambda: Lease.take(run, "review:x")) == 0  # ends without a word
+    assert "sync-all" in points_of(lambda: Lease.take(run, "review:x").release())
+    assert "sync-all" not in points_of(lambda: Lease.take(run, "review:x").release())

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import pickle
+import shutil
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +22,7 @@ from rondel.store import disk, documents, files
 from rondel.store.changes import carry_out
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
+from support import faults
 from support.power import PowerDisk
 
 
@@ -26,9 +31,9 @@ class PowerCut(BaseException):
 
 
 @contextmanager
-def power_disk(root: Path) -> Iterator[PowerDisk]:
+def power_disk(root: Path, mine: PowerDisk | None = None) -> Iterator[PowerDisk]:
     before_disk, before_point = disk.current, disk.point
-    disk.current = mine = PowerDisk(root)
+    disk.current = mine = mine or PowerDisk(root)
     try:
         yield mine
     finally:
@@ -215,6 +220,33 @@ def test_changes_cut_short_anywhere_are_whole_and_going_on_ends_where_no_loss_wo
     files._swept.clear()  # another process goes on
     carry_out(left, CHANGES)
     assert {p: d for p, d in _tree(left).items() if ".torn-" not in p} == _tree(goal)
+
+
+def test_what_a_killed_driver_left_lasts_once_another_one_relies_on_it(tmp_path: Path):
+    goal = _session(tmp_path / "goal")
+    carry_out(goal, CHANGES)
+    noted, left = tmp_path / "model", tmp_path / "left"
+    for number in itertools.count(1):
+        root = _session(tmp_path / f"root-{number}")
+
+        def first(root: Path = root, number: int = number) -> None:
+            mine = disk.current = PowerDisk(root)
+            note = lambda: noted.write_bytes(pickle.dumps(mine))  # noqa: E731
+            faults.die_at(number, before=note)
+            carry_out(root, CHANGES, guard=Lease.take(root / "run", "review:x").check)
+            note()
+
+        status = faults.in_child(first)
+        assert status in (0, -signal.SIGKILL)
+        with power_disk(root, pickle.loads(noted.read_bytes())) as mine:
+            with Lease.take(root / "run", "review:x") as lease:
+                carry_out(root, CHANGES, guard=lease.check)
+            mine.crash(left)
+        found = {p: d for p, d in _tree(left).items() if not p.startswith("run/") and ".torn-" not in p}
+        assert found == _tree(goal), f"point {number}"
+        shutil.rmtree(left)
+        if status == 0:
+            break
 
 
 def _assert_whole(found: dict[str, bytes], goal: dict[str, bytes]) -> None:

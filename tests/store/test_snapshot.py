@@ -167,6 +167,15 @@ def test_a_refresh_sees_a_change_of_the_same_size_in_the_same_instant(tmp_path: 
         assert known.text("a") == f"{number + 5000:04}"
 
 
+def test_a_file_read_in_the_instant_it_was_written_is_read_again_after_a_refresh(tmp_path: Path):
+    """Its time may be that of two different states: clocks of file systems tick slowly."""
+    (tmp_path / "a").write_bytes(b"x")
+    found = (tmp_path / "a").stat()
+    written_ns = max(found.st_mtime_ns, found.st_ctime_ns)
+    assert snapshot._key(found, written_ns + snapshot.RACY_NS - 1) is None
+    assert snapshot._key(found, written_ns + snapshot.RACY_NS) is not None
+
+
 def test_a_refresh_of_one_folder_leaves_the_others_alone(tmp_path: Path):
     put(tmp_path, {"a/x": b"1", "b/x": b"1"})
     known = DiskSnapshot(tmp_path)

@@ -106,7 +106,9 @@ class PowerDisk(disk.Disk):
 
     def sync_folder(self, path: str) -> None:
         super().sync_folder(path)
-        folder = self._ids[os.stat(path).st_ino]
+        self._settle(self._ids[os.stat(path).st_ino])
+
+    def _settle(self, folder: int) -> None:
         kept = []
         for step in self._pending:
             if any(parent == folder for parent, _ in step):
@@ -118,6 +120,13 @@ class PowerDisk(disk.Disk):
             else:
                 kept.append(step)
         self._pending = kept
+
+    def sync_all(self) -> None:
+        super().sync_all()
+        for folder in [path for path, _, _ in os.walk(self._root)]:
+            self._settle(self._ids[os.stat(folder).st_ino])
+        self._synced |= self._written
+        self._written = {}
 
     def rename(self, old: str, new: str) -> None:
         id_ = self._ids[os.lstat(old).st_ino]

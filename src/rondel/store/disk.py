@@ -71,6 +71,11 @@ class Disk:
         finally:
             os.close(fd)
 
+    def sync_all(self) -> None:
+        """After this everything that anybody wrote before survives a power loss."""
+        point("sync-all", "")
+        os.sync()
+
     def rename(self, old: str, new: str) -> None:
         """`old` becomes `new` in one step, replacing a file that is there."""
         point("rename", new)

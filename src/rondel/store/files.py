@@ -149,16 +149,14 @@ def append_line(path: Path, line: str, *, again: bool = True) -> None:
 def append_next(path: Path, following: Callable[[str | None], str | None]) -> None:
     """Add the line that follows the log's last one (None: there is none); None adds nothing.
 
-    Nobody else adds a line in between. The log is durable in either case.
+    Nobody else adds a line in between.
     """
     name = os.fspath(path)
     with disk.explained("append to", name):
         fd = open_log(name)
         try:
             line = following(_last_line(fd))
-            if line is None:
-                disk.current.sync(fd, name)  # whoever wrote it may have died before he did
-            else:
+            if line is not None:
                 add_line(fd, name, line)
         finally:
             unlock(fd)
@@ -263,17 +261,6 @@ def _end(name: str, size: int) -> bytes:
             whole = os.fstat(fd).st_size
             whole -= len(_tail(fd, whole))
             return os.pread(fd, min(size, whole), max(0, whole - size))
-        finally:
-            os.close(fd)
-
-
-def sync(path: Path) -> None:
-    """Make durable what a file holds."""
-    name = os.fspath(path)
-    with disk.explained("write", name):
-        fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            disk.current.sync(fd, name)
         finally:
             os.close(fd)
 

@@ -4,6 +4,9 @@ The file `lease` of a session's run folder is locked by the driver that has the 
 the kernel lets go of it when the driver dies. Each driver puts a file of its own there, with
 an epoch one higher than the last. A driver whose file is no longer the one at that path has
 been replaced, and must not write.
+
+A driver that follows one that died finds files that were never made durable. It relies on
+them, so it makes everything durable first.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import json
 import os
 import socket
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +41,7 @@ class Holder:
     started_at: str = ""
     epoch: int = 0
     command: str = ""
+    released: bool = False  # it came to its end, and died not
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.started_at}" + (
@@ -93,6 +97,8 @@ class Lease:
             try:
                 files.sweep(os.fspath(run_folder))
                 last = _parse(os.pread(old, 65536, 0))
+                if last.epoch and not last.released:
+                    disk.current.sync_all()
                 mine = Holder(
                     os.getpid(),
                     socket.gethostname(),
@@ -128,7 +134,12 @@ class Lease:
         """Let the next driver in at once. The file stays, for its epoch."""
         if self._fd is not None:
             fd, self._fd = self._fd, None
-            unlock(fd)
+            try:
+                os.pwrite(fd, _dump(replace(self.holder, released=True)), 0)
+            except OSError:  # then the next one takes us for dead, and only takes more care
+                pass
+            finally:
+                unlock(fd)
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +174,8 @@ def _held(run_folder: Path, session: str) -> Held:
 
 
 def _dump(holder: Holder) -> bytes:
-    return json.dumps(asdict(holder)).encode() + b"\n"
+    """Of the same length, released or not: so that the one can be written over the other."""
+    return json.dumps(asdict(holder)).encode() + (b" \n" if holder.released else b"\n")
 
 
 def _parse(data: bytes) -> Holder:
@@ -178,4 +190,5 @@ def _parse(data: bytes) -> Holder:
         str(value.get("started_at", "")),
         epoch if isinstance(epoch, int) else 0,
         str(value.get("command", "")),
+        value.get("released") is True,
     )
