@@ -1,1 +1,34 @@
-"""The workflow `cycle`."""
+"""Cycle: four agents (RA, EP, CD, VAS) iterating on one task. The public API."""
+
+from rondel.workflows.cycle.files import check_control_signals as check_control_signals
+from rondel.workflows.cycle.files import extend as extend
+from rondel.workflows.cycle.files import new_cycle as new_cycle
+from rondel.workflows.cycle.files import rebuild_state as rebuild_state
+from rondel.workflows.cycle.models import AgentResult as AgentResult
+from rondel.workflows.cycle.models import Agents as Agents
+from rondel.workflows.cycle.models import AgentState as AgentState
+from rondel.workflows.cycle.models import AgentStatus as AgentStatus
+from rondel.workflows.cycle.models import Blocker as Blocker
+from rondel.workflows.cycle.models import BlockerStatus as BlockerStatus
+from rondel.workflows.cycle.models import ChangeAction as ChangeAction
+from rondel.workflows.cycle.models import ChangeLog as ChangeLog
+from rondel.workflows.cycle.models import Changes as Changes
+from rondel.workflows.cycle.models import Coordination as Coordination
+from rondel.workflows.cycle.models import CycleState as CycleState
+from rondel.workflows.cycle.models import CycleStatus as CycleStatus
+from rondel.workflows.cycle.models import Decision as Decision
+from rondel.workflows.cycle.models import DecisionStatus as DecisionStatus
+from rondel.workflows.cycle.models import Effort as Effort
+from rondel.workflows.cycle.models import Exploration as Exploration
+from rondel.workflows.cycle.models import FeedbackEntry as FeedbackEntry
+from rondel.workflows.cycle.models import FeedbackType as FeedbackType
+from rondel.workflows.cycle.models import IterationRecord as IterationRecord
+from rondel.workflows.cycle.models import Phase as Phase
+from rondel.workflows.cycle.models import PhaseError as PhaseError
+from rondel.workflows.cycle.models import Plan as Plan
+from rondel.workflows.cycle.models import PlanTask as PlanTask
+from rondel.workflows.cycle.models import Requirements as Requirements
+from rondel.workflows.cycle.models import TaskStatus as TaskStatus
+from rondel.workflows.cycle.models import TestResults as TestResults
+from rondel.workflows.cycle.models import schema as schema
+from rondel.workflows.cycle.results import parse_phase_result as parse_phase_result

@@ -60,9 +60,9 @@ def begun(iteration: int) -> str:
     return part(iteration, "begin.json")
 
 
-def seen(iteration: int, agent: str) -> str:
-    """How much of the feedback log an agent had before it when it was asked."""
-    return part(iteration, f"{agent}/seen.json")
+def seen(iteration: int, agent: str, name: str = "") -> str:
+    """How much of the feedback log an agent had before it when it was asked; without a name, the folder."""
+    return part(iteration, f"seen/{agent}/{name}.json" if name else f"seen/{agent}")
 
 
 def requirements(iteration: int) -> str:

@@ -102,6 +102,15 @@ def close_iteration(number: int, at: str, issues: Sequence[str], *, resolved: bo
     return step
 
 
+def raise_limit(max_iterations: int) -> Step:
+    """More iterations are allowed; never fewer."""
+
+    def step(doc: Doc) -> None:
+        doc["max_iterations"] = max(doc["max_iterations"], max_iterations)
+
+    return step
+
+
 def complete(at: str) -> Step:
     """The task is done."""
 

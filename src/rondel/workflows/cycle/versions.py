@@ -13,6 +13,11 @@ def bump(version: str | None) -> str:
     return f"{found[1]}.{int(found[2]) + 1}.0" if found else FIRST
 
 
+def of_iteration(number: int) -> str | None:
+    """The version of what every iteration leaves anew; None before the first."""
+    return f"1.{number - 1}.0" if number > 0 else None
+
+
 def archived(path: str, version: str) -> str:
     """Where the former version of a file is kept: `ra/history/requirements-v1.0.0.md`."""
     folder, _, name = path.rpartition("/")

@@ -1,0 +1,140 @@
+"""Aggregation: what an iteration found, whose it is, and whether the cycle is done, goes on or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rondel.model.changes import Append, Change
+from rondel.model.outcomes import Outcome
+from rondel.workflows.cycle import layout, routing, transitions
+from rondel.workflows.cycle.documents import Step
+from rondel.workflows.cycle.feedback import unread
+from rondel.workflows.cycle.leave import json_file
+from rondel.workflows.cycle.models import FeedbackType
+from rondel.workflows.cycle.plan import USER
+from rondel.workflows.cycle.results import ResultStatus, parse_phase_result, status_of, texts
+from rondel.workflows.cycle.routing import Issue
+from rondel.workflows.cycle.state import Stage, State, Turn
+from rondel.workflows.cycle.validating import run_of
+
+
+def aggregate(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
+    """The iteration is closed. Its time is the archivist's, so that closing it again says the same."""
+    cycle = state.cycle
+    if cycle is None:
+        return ()
+    at = cycle.agents.vas.completed_at or state.time(outcome.finished_at)
+    issues = routing.each_once(_issues(state, turn))
+    resolved = not issues
+    last = turn.number >= cycle.max_iterations and not state.extensions
+    said = [i.text for i in issues]
+    entries = [
+        transitions.feedback(i.source, i.target, i.text, i.type.value, at) for i in issues if i.source != USER
+    ]
+    steps: list[Step] = [
+        transitions.close_iteration(turn.number, at, said, resolved=resolved),
+        transitions.add_feedback(entries),
+    ]
+    body: dict[str, Any] = {
+        "iteration": turn.number,
+        "at": at,
+        "resolved": resolved,
+        "issues": said,
+        "feedback": entries,
+    }
+    if resolved:
+        steps.append(transitions.complete(at))
+        body["status"] = "completed"
+    elif last:
+        reason = routing.reason(issues, turn.number)
+        steps.append(transitions.fail(reason))
+        body |= {"status": "failed", "failure_reason": reason}
+    else:
+        words = f"handed to iteration {turn.number + 1} as feedback"
+        steps += [
+            transitions.settle_blocker(b.id, "workaround", words)
+            for b in state.open_blockers
+            if b.reported_by != USER
+        ]
+        body["status"] = "running"
+    return [
+        *_timeline(state, turn, at, said, body["status"]),
+        json_file(layout.aggregate(turn.number), body),
+        state.edit(outcome.finished_at, *steps),
+    ]
+
+
+def _issues(state: State, turn: Turn) -> Iterator[Issue]:
+    """Everything that speaks against this iteration being the last."""
+    yield from routing.of_tests(run_of(turn))
+    yield from _of_validation(state, turn)
+    yield from _of_tasks(turn)
+    for blocker in state.open_blockers:
+        if blocker.reported_by != USER and not _is_conflict(turn, blocker.id):
+            yield routing.addressed(
+                f"{blocker.reported_by}: blocker: {blocker.description}", blocker.reported_by
+            )
+    for entry in unread(state, turn):
+        yield Issue(entry.content, USER, entry.target, entry.type)
+
+
+def _of_validation(state: State, turn: Turn) -> Iterator[Issue]:
+    result = parse_phase_result(state.files.text(layout.validation(turn.number)) or "") or {}
+    found = texts(result, "critical_issues", "issues")
+    yield from (routing.addressed(words, "vas") for words in found)
+    status = status_of(result)
+    if status is not ResultStatus.SUCCESS and not found:
+        words = str(result.get("summary", "")) or "no reason given"
+        yield routing.addressed(f"validation {status or 'unreadable'}: {words}", "vas")
+
+
+def _of_tasks(turn: Turn) -> Iterator[Issue]:
+    for view in turn.tasks:
+        name = view.task.id
+        if view.stage is Stage.CONFLICT:
+            files = ", ".join(str(f) for f in view.result.get("conflicts", []))
+            kept = view.result.get("commit")
+            words = f"{name} is not in the code: its edit conflicts in {files}; it is kept as commit {kept}"
+            yield Issue(words, "cd", "cd", FeedbackType.ISSUE_FIX)
+        elif view.stage is Stage.UNREACHABLE:
+            yield Issue(
+                f"{name} was not worked on: a task it depends on is blocked",
+                "cd",
+                "cd",
+                FeedbackType.ISSUE_FIX,
+            )
+        elif view.stage is Stage.FAILED:
+            why = view.result.get("error") or view.result.get("summary")
+            yield Issue(f"{name} failed: {why}", "cd", "cd", FeedbackType.ISSUE_FIX)
+        if view.result.get("status") in ("partial", "failed"):
+            yield from (routing.addressed(str(words), "cd") for words in view.result.get("issues", []))
+        if view.result.get("status") == "partial" and not view.result.get("issues"):
+            yield Issue(
+                f"{name} is done in part: {view.result.get('summary')}", "cd", "cd", FeedbackType.ISSUE_FIX
+            )
+
+
+def _is_conflict(turn: Turn, blocker_id: str) -> bool:
+    return any(view.result.get("blocker") == blocker_id for view in turn.tasks)
+
+
+def _timeline(state: State, turn: Turn, at: str, issues: Sequence[str], status: str) -> list[Change]:
+    """One line of `coordination/timeline.md` for the whole iteration."""
+    there = (state.files.text(layout.TIMELINE) or "").split("\n")
+    record = transitions.record_of(state.document, turn.number) or {}
+    run = run_of(turn)
+    coverage = "" if run.coverage is None else f", coverage {run.coverage:g} %"
+    words = [
+        f"- **Iteration {turn.number}** {record.get('started_at', '')} → {at}",
+        *([f"extension: {record['extension']}"] if record.get("extension") else []),
+        f"{turn.done} of {len(turn.tasks)} tasks, {len(turn.changed)} files changed",
+        f"tests: {run.total - run.skipped - len(run.failures)} of {run.total - run.skipped} passed{coverage}",
+        f"{len(issues)} issues: {'; '.join(issues)}" if issues else "no issues",
+        {"completed": "completed", "failed": "failed, no iteration left"}.get(status, "goes on"),
+    ]
+    line = " ".join(" · ".join(words).split())
+    if any(old.startswith(words[0]) for old in there):
+        return []
+    head = [] if any(there) else [Append(layout.TIMELINE, "# Timeline"), Append(layout.TIMELINE, "")]
+    return [*head, Append(layout.TIMELINE, line)]

@@ -1,0 +1,61 @@
+"""Control: what pause, stop and resume change in the files of a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rondel.model.changes import Aside, Change
+from rondel.workflows.cycle import layout, transitions
+from rondel.workflows.cycle.leave import restore
+from rondel.workflows.cycle.state import Stage, State, TaskView, Turn
+
+SIGNALS = {"paused": (False, "pause"), "failed": (False, "stop"), "running": (True, "continue")}
+
+
+def signals(status: str | None) -> dict[str, object]:
+    """What an agent must do before its next action."""
+    goes_on, action = SIGNALS.get(status or "", (False, "unknown"))
+    return {"continue": goes_on, "action": action}
+
+
+def control(state: State, word: str, at: datetime) -> Sequence[Change]:
+    """What a person's word leaves in the files."""
+    if state.cycle is None:
+        return ()
+    if word == "resume":
+        return _resume(state, at)
+    verb = "stopped" if word == "stop" else "paused"
+    step = transitions.pause(
+        f"{verb} by a person at {state.time(at)}; `rondel cycle resume {state.id}` goes on"
+    )
+    return [*restore(state), state.edit(at, step)]
+
+
+def _resume(state: State, at: datetime) -> Sequence[Change]:
+    cycle = state.cycle
+    failed_under_way = cycle is not None and cycle.status == "failed" and state.turn is not None
+    if cycle is None or not (cycle.status == "paused" or failed_under_way):
+        return ()
+    again = _ask_again(state, state.turn) if failed_under_way and state.turn else []
+    return [*restore(state), *again, state.edit(at, transitions.resume(retry=failed_under_way))]
+
+
+def _ask_again(state: State, turn: Turn) -> list[Change]:
+    """Tasks that got no answer are due again; what they left is put aside."""
+    changes: list[Change] = []
+    for view in turn.tasks:
+        if view.stage is Stage.FAILED and view.result.get("ended") == "failed":
+            changes += _put_aside(state, turn, view)
+    return changes
+
+
+def _put_aside(state: State, turn: Turn, view: TaskView) -> list[Change]:
+    folder = layout.part(turn.number, "cd/failed")
+    taken = state.files.names(folder)
+    number = next(n for n in range(1, len(taken) + 2) if f"{view.task.id}.{n}.md" not in taken)
+    paths = (
+        layout.task(turn.number, view.task.id, view.number),
+        layout.task_result(turn.number, view.task.id, view.number),
+    )
+    return [Aside(path, f"{folder}/{view.task.id}.{number}.{path.rpartition('.')[2]}") for path in paths]

@@ -1,0 +1,148 @@
+"""The cycle's functions that touch files or the clock."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rondel.errors import RondelError, UsageError
+from rondel.model.changes import Change, Edit, Write
+from rondel.model.digests import digest
+from rondel.model.names import safe_name
+from rondel.model.times import offset
+from rondel.model.workflow import SessionRef
+from rondel.store import files as store
+from rondel.store.changes import carry_out
+from rondel.store.snapshot import DiskSnapshot
+from rondel.workflows.cycle import layout, transitions
+from rondel.workflows.cycle.controls import signals
+from rondel.workflows.cycle.documents import at_time
+from rondel.workflows.cycle.leave import json_file, restore
+from rondel.workflows.cycle.models import ITERATIONS_MAX, CycleState
+from rondel.workflows.cycle.read import read
+from rondel.workflows.cycle.requests import EXTENSIONS, SETTINGS
+from rondel.workflows.cycle.state import State
+from rondel.workflows.cycle.versions import bump
+
+UTC_OFFSET_H = 8.0
+TRIES = 20
+
+
+def new_cycle(
+    description: str, *, title: str | None = None, max_iterations: int = ITERATIONS_MAX
+) -> CycleState:
+    """The state of a new cycle, with an id of its own. Nothing is written."""
+    return _new(description, title, max_iterations, _now(UTC_OFFSET_H))
+
+
+def extend(state: CycleState, text: str) -> CycleState:
+    """The state with the next iteration open for what the user adds; the one given stays as it is.
+
+    The text goes into the task history, into the description under the marker of that
+    iteration and to the requirements analyst as feedback; the requirements get their next
+    minor version; the limit is raised where no iteration is left.
+    """
+    words = _said(text)
+    document: dict[str, Any] = state.document()
+    at = at_time(_now(UTC_OFFSET_H), offset(UTC_OFFSET_H))
+    transitions.open_iteration(state.current_iteration + 1, at, [words])(document)
+    document["updated_at"] = at
+    requirements = document.get("requirements")
+    if requirements:
+        requirements["version"] = bump(requirements.get("version"))
+    return CycleState.model_validate(document)
+
+
+def check_control_signals(cycle_id: str, root: str | Path = ".") -> dict[str, object]:
+    """Whether an agent of this cycle may go on: `{"continue": bool, "action": str}`, read fresh."""
+    state = load(cycle_id, root)
+    return signals(state.cycle.status.value if state.cycle else None)
+
+
+def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
+    """The state last committed, restored from the progress files where the state file is damaged.
+
+    The damaged file is kept in the cycle's `coordination/`.
+    """
+    state = load(cycle_id, root)
+    if state.cycle is None:
+        there = ", ".join(ref.id for ref in layout.sessions(DiskSnapshot(Path(root)))) or "none"
+        why = "; ".join(p.message for p in state.problems)
+        raise RondelError(f"the state of cycle {cycle_id!r} cannot be rebuilt: {why}; there are: {there}")
+    _carry_out(Path(root), layout.ref(cycle_id), restore(state))
+    return state.cycle
+
+
+def load(cycle_id: str, root: str | Path = ".") -> State:
+    """What the files of a cycle show now."""
+    ref = layout.ref(safe_name(cycle_id, "the cycle id"))
+    return read(DiskSnapshot(Path(root, ref.folder), ref.beside), cycle_id)
+
+
+def start(root: Path, description: str, *, title: str | None, settings: Mapping[str, object]) -> SessionRef:
+    """A new cycle on disk: what was asked first, then its state."""
+    hours = settings.get("utc_offset_h")
+    at = _now(float(hours) if isinstance(hours, int | float) else UTC_OFFSET_H)
+    limit = settings.get("max_iterations")
+    state = _new(description, title, limit if isinstance(limit, int) else ITERATIONS_MAX, at)
+    names = [state.cycle_id, *(_cycle_id(at) for _ in range(TRIES))]
+    home = store.safe_join(root, layout.HOME)
+    folder = store.claim_folder(home, (f"{name}{layout.PROGRESS}" for name in names))
+    state.cycle_id = folder.name.removesuffix(layout.PROGRESS)
+    ref = layout.ref(state.cycle_id)
+    asked = {
+        "schema_version": 1,
+        "kind": "start",
+        **{key: settings[key] for key in (*SETTINGS, "test") if key in settings},
+        "description": state.description,
+        **({"title": title} if title else {}),
+        "created_at": state.created_at,
+    }
+    document = state.document()
+    path = layout.state_file(state.cycle_id)
+    changes: list[Change] = [
+        json_file(".rondel/request-1.json", asked),
+        Edit(path, lambda there: there or document, log=layout.LOG),
+    ]
+    _carry_out(root, ref, changes)
+    return ref
+
+
+def added(text: str, at: datetime, max_iterations: int | None = None) -> Write:
+    """What a person adds to the task, in a file of its own: two who say something at once lose nothing."""
+    words = _said(text)
+    moment = at.astimezone(UTC).strftime("%Y%m%dT%H%M%S%f")
+    name = f"{moment}-{digest(words + secrets.token_hex(4))[:8]}.json"
+    body = {"text": words, "at": at.isoformat()} | (
+        {"max_iterations": max_iterations} if max_iterations else {}
+    )
+    return json_file(f"{EXTENSIONS}/{name}", body)
+
+
+def _new(description: str, title: str | None, max_iterations: int, at: datetime) -> CycleState:
+    words = _said(description)
+    if max_iterations < 1:
+        raise UsageError(f"max_iterations = {max_iterations} is not allowed; at least 1 iteration is needed")
+    document = transitions.initial(_cycle_id(at), words, title, max_iterations, at_time(at, at.tzinfo or UTC))
+    return CycleState.model_validate(document)
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise UsageError("the text is empty; say what is to be done")
+    return text.strip()
+
+
+def _cycle_id(at: datetime) -> str:
+    return f"cycle-v1-{at:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _now(hours: float) -> datetime:
+    return datetime.now(offset(hours))
+
+
+def _carry_out(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
+    carry_out(store.safe_join(root, ref.folder), changes, beside=ref.beside)

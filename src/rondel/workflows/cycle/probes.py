@@ -1,0 +1,121 @@
+"""Looking at the repository: where an iteration starts, what an edit did, how what was built is tested."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from dataclasses import asdict, dataclass, field
+
+from rondel.errors import RondelError
+from rondel.model.actions import Probe
+from rondel.model.workflow import Look
+
+_TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
+_ACTIONS = {"A": "create", "D": "delete", "C": "create"}
+DATA = ".rondel-coverage-data"
+
+
+@dataclass(frozen=True)
+class Tip:
+    """The commit that holds an iteration's work, and the command that tests it; empty when there is none."""
+
+    commit: str
+    command: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def probe(probe: Probe, look: Look) -> object:
+    """What a probe of a cycle found."""
+    match probe.name, probe.args:
+        case "begin", (target, last):
+            return {"commit": _start(look, target, last), "branch": target}
+        case "changes", (commit,):
+            return _changes(look, commit)
+        case "tip", (target, base, test):
+            commit = _commit(look, f"refs/heads/{target}") or base
+            return asdict(_tip(look, commit, test))
+    raise RondelError(f"a cycle has no probe {probe.name!r}")
+
+
+def _start(look: Look, target: str, last: str) -> str:
+    """The commit an iteration starts from. The branch is made where there is none, at what it last held."""
+    there = _commit(look, f"refs/heads/{target}")
+    if there:
+        return there
+    head = _commit(look, last) if last else ""
+    head = head or _commit(look, "HEAD")
+    if not head:
+        raise RondelError("the repository has no commit yet; commit something, then `rondel resume`")
+    look.git("check-ref-format", f"refs/heads/{target}")
+    look.git("branch", "--no-track", target, head)
+    return head
+
+
+def _commit(look: Look, name: str) -> str:
+    return look.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False).strip()
+
+
+def _changes(look: Look, commit: str) -> dict[str, object]:
+    """What a commit did to each file, and how many commits lead to it."""
+    if not commit:
+        return {"commit": "", "height": 0, "files": []}
+    listing = look.git(
+        "diff-tree", "-r", "--no-commit-id", "--name-status", "--no-renames", "-z", "--root", commit
+    )
+    words = listing.split("\0")
+    files = [
+        {"file": name, "action": _ACTIONS.get(letter[:1], "modify")}
+        for letter, name in zip(words[::2], words[1::2], strict=False)
+        if name
+    ]
+    return {"commit": commit, "height": int(look.git("rev-list", "--count", commit)), "files": files}
+
+
+def _tip(look: Look, commit: str, test: str) -> Tip:
+    """How what was built is tested: the configured command, else the pytest suite that is there."""
+    fresh = f'rm -rf -- "$RONDEL_JUNIT" "$RONDEL_COVERAGE" {DATA}\n'
+    if test.strip():
+        return Tip(commit, fresh + test)
+    names = look.git("ls-tree", "-r", "--name-only", "-z", commit).split("\0")
+    if not any(_TEST_FILE.search(name) for name in names):
+        return Tip(commit)
+    python, coverage = _python(look)
+    return Tip(
+        commit, fresh + _pytest(python, coverage), {"PYTHONPATH": "src:.", "PYTHONDONTWRITEBYTECODE": "1"}
+    )
+
+
+def _pytest(python: str, coverage: str) -> str:
+    """The test command for a pytest suite, measured where something can measure."""
+    name = shlex.quote(python)
+    base = "-m pytest -q -p no:cacheprovider"
+    if coverage == "pytest_cov":
+        return f'{name} {base} --cov --cov-report="json:$RONDEL_COVERAGE"'
+    if coverage == "coverage":
+        run = f"{name} -m coverage run --data-file={DATA} {base}"
+        report = f'{name} -m coverage json -q --data-file={DATA} -o "$RONDEL_COVERAGE"'
+        return f"{run}\nstatus=$?\n{report} >/dev/null 2>&1\nexit $status"
+    return f"{name} {base}"
+
+
+def _python(look: Look) -> tuple[str, str]:
+    """The interpreter that has pytest, the project's own first, and what it can measure coverage with."""
+    script = (
+        "import importlib.util as u, pytest\n"
+        "print(next((n for n in ('pytest_cov', 'coverage') if u.find_spec(n)), ''))"
+    )
+    for name in (
+        f"{look.root}/.venv/bin/python",
+        f"{look.root}/venv/bin/python",
+        "python",
+        "python3",
+        sys.executable,
+    ):
+        try:
+            code, out, _ = look.run([name, "-c", script])
+        except RondelError:
+            continue
+        if code == 0:
+            return name, out.strip()
+    return "python3", ""

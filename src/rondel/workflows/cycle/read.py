@@ -1,0 +1,201 @@
+"""Reading a cycle: what its files show. Total; what is wrong becomes a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem
+from rondel.workflows.cycle import layout, plans
+from rondel.workflows.cycle.models import CycleState
+from rondel.workflows.cycle.plans import Proposal
+from rondel.workflows.cycle.rebuild import locate, usable
+from rondel.workflows.cycle.requests import Extension, read_extensions, read_request
+from rondel.workflows.cycle.state import Stage, State, TaskView, Turn
+from rondel.workflows.cycle.transitions import record_of
+
+
+def read(files: Snapshot, cycle_id: str) -> State:
+    """The state of a cycle."""
+    request = read_request(files)
+    located = locate(files, cycle_id, request)
+    document = located.document or {}
+    parsed = usable(document) if located.document is not None else None
+    problems = [*located.problems, *(parsed[1] if parsed else ()), *_kept(files, cycle_id)]
+    turn, more = _turn(files, document, parsed[0]) if parsed else (None, ())
+    return State(
+        cycle_id,
+        files,
+        request,
+        document,
+        parsed[0] if parsed else None,
+        located.found,
+        located.logged,
+        turn,
+        tuple(_pending(files)),
+        (*problems, *more),
+    )
+
+
+def _kept(files: Snapshot, cycle_id: str) -> list[Problem]:
+    """Damaged state files that were put aside."""
+    words = "the state file was damaged and has been rebuilt; this is what it was"
+    return [
+        Problem("state-rebuilt", f"{layout.DAMAGED}/{name}", words, "delete it when you have looked at it")
+        for name in sorted(files.names(layout.DAMAGED))
+        if name.startswith(f"{cycle_id}.json.damaged-")
+    ]
+
+
+def _pending(files: Snapshot) -> list[Extension]:
+    """What was added to the task and has not been taken into an iteration."""
+    said = read_extensions(files)
+    if not said:
+        return []
+    taken = {
+        name
+        for n in layout.iterations(files)
+        for name in _texts(mapping(files.json(layout.begun(n))), "taken")
+    }
+    return [e for e in said if e.name not in taken]
+
+
+def _turn(
+    files: Snapshot, document: Mapping[str, Any], cycle: CycleState
+) -> tuple[Turn | None, list[Problem]]:
+    """The iteration under way; None when none is open."""
+    number = cycle.current_iteration
+    record = record_of(document, number)
+    at_work = cycle.status in ("running", "paused")
+    if number == 0 or (record.get("completed_at") if record else not at_work):
+        return None, []
+    begin = mapping(files.json(layout.begun(number)))
+    turn = Turn(number, begin)
+    if not begin:
+        return turn, []
+    planned = "ep" in turn.adopted or files.exists(layout.plan(number))
+    plan, problems = _plan(files, number) if planned else (None, [])
+    tests = files.json(layout.tests(number))
+    tip = files.json(layout.built(number))
+    blockers = {b.id: b.status.value for b in cycle.coordination.blockers}
+    tasks = _tasks(files, turn, plan, blockers) if plan and "cd" not in turn.adopted else ()
+    return (
+        Turn(
+            number,
+            begin,
+            "ra" in turn.adopted or files.exists(layout.requirements(number)),
+            "ep" in turn.adopted or files.exists(layout.exploration(number)),
+            plan,
+            tasks,
+            tip if isinstance(tip, dict) else None,
+            tests if isinstance(tests, dict) else None,
+            files.exists(layout.validation(number)),
+        ),
+        problems,
+    )
+
+
+def _plan(files: Snapshot, number: int) -> tuple[Proposal, list[Problem]]:
+    """The plan as it stands in its file; where a person's edit broke it, as it was accepted."""
+    given = files.json(layout.PLAN)
+    plan = plans.check(given)
+    if not plan.error:
+        return plan, []
+    accepted = plans.check(files.json(layout.plan(number)))
+    problem = Problem(
+        "plan-invalid", layout.PLAN, plan.error, "mend it; until then the plan as it was accepted counts"
+    )
+    return accepted, [problem]
+
+
+def _tasks(files: Snapshot, turn: Turn, plan: Proposal, blockers: Mapping[str, str]) -> tuple[TaskView, ...]:
+    """The plan's tasks in order, and what came of each."""
+    tries = _tries(files, turn.number)
+    views: dict[str, TaskView] = {}
+    for task in plan.tasks:
+        number = max(tries.get(task.id, ()), default=0)
+        result = mapping(files.json(layout.task_result(turn.number, task.id, number))) if number else {}
+        changes = mapping(files.json(layout.task_changes(turn.number, task.id, number))) if number else {}
+        stage = _stage(result, changes, blockers)
+        again = stage is Stage.DUE and number > 0
+        views[task.id] = TaskView(
+            task, stage, number + 1 if again or not number else number, None, result, changes
+        )
+    _settle_dependants(views)
+    newest = _highest(views.values()) or turn.base
+    done = []
+    for view in views.values():
+        needed = _highest(views[d] for d in view.task.depends_on if d in views)
+        base = newest if view.number > 1 else needed or turn.base
+        done.append(TaskView(view.task, view.stage, view.number, base, view.result, view.changes))
+    return tuple(done)
+
+
+def _tries(files: Snapshot, number: int) -> dict[str, set[int]]:
+    """Which tries at which task have a result and a report."""
+    names = files.names(layout.part(number, "cd"))
+    found: dict[str, set[int]] = {}
+    for name in names:
+        known = layout.task_of(name)
+        if known and name.removesuffix(".json") + ".md" in names:
+            found.setdefault(known[0], set()).add(known[1])
+    return found
+
+
+def _stage(result: Mapping[str, Any], changes: Mapping[str, Any], blockers: Mapping[str, str]) -> Stage:
+    match result.get("ended"):
+        case None:
+            return Stage.DUE
+        case "done":
+            return _done(result) if changes else Stage.UNCOUNTED
+        case "conflict":
+            settled = blockers.get(str(result.get("blocker")), "open")
+            return {"resolved": Stage.DUE, "workaround": Stage.DONE}.get(settled, Stage.CONFLICT)
+        case _:
+            return Stage.FAILED
+
+
+def _done(result: Mapping[str, Any]) -> Stage:
+    return Stage.FAILED if result.get("status") == "failed" else Stage.DONE
+
+
+def _settle_dependants(views: dict[str, TaskView]) -> None:
+    """Who waits for whom; whoever waits for what cannot be completed is out of reach."""
+    for _ in views:
+        changed = False
+        for task_id, view in views.items():
+            if view.stage not in (Stage.DUE, Stage.WAITS):
+                continue
+            needed = [views[d].stage for d in view.task.depends_on if d in views]
+            stuck = (Stage.CONFLICT, Stage.FAILED, Stage.UNREACHABLE)
+            stage = Stage.DUE
+            if any(s in stuck for s in needed):
+                stage = Stage.UNREACHABLE
+            elif any(s is not Stage.DONE for s in needed):
+                stage = Stage.WAITS
+            if stage is not view.stage:
+                views[task_id] = TaskView(view.task, stage, view.number, None, view.result, view.changes)
+                changed = True
+        if not changed:
+            return
+
+
+def _highest(views: Iterable[TaskView]) -> str | None:
+    """The commit that holds the work of all these tasks: they land one on top of the other."""
+    best, found = -1, None
+    for view in views:
+        commit, height = view.changes.get("commit"), view.changes.get("height")
+        if isinstance(commit, str) and commit and isinstance(height, int) and height > best:
+            best, found = height, commit
+    return found
+
+
+def _texts(body: Mapping[str, Any], key: str) -> list[str]:
+    found = body.get(key)
+    return [t for t in found if isinstance(t, str)] if isinstance(found, list) else []
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object of a file; empty when it is none."""
+    return value if isinstance(value, dict) else {}

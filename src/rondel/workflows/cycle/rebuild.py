@@ -1,0 +1,248 @@
+"""Finding the state of a cycle: in its file, else at the end of its log, else in what the agents left.
+
+The file is the commit and counts as long as it can be read as the state of this cycle,
+also where a person changed it by hand. The log is written before the file, so it gives
+back the state last committed whatever happened to the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from rondel.model import doclog
+from rondel.model.changes import Document
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem
+from rondel.model.times import stamp
+from rondel.workflows.cycle import layout, transitions
+from rondel.workflows.cycle.documents import Doc, fault_of, first_fault
+from rondel.workflows.cycle.markdown import first_paragraph, items_under
+from rondel.workflows.cycle.models import SECTIONS, ChangeLog, CycleState, Plan, TestResults
+from rondel.workflows.cycle.requests import Request
+from rondel.workflows.cycle.state import Found
+from rondel.workflows.cycle.versions import FIRST, bump
+
+
+class Located(NamedTuple):
+    """The state document, where it was found, and what is wrong with the places before."""
+
+    document: Document | None
+    found: Found
+    logged: bool
+    problems: tuple[Problem, ...] = ()
+
+
+def locate(files: Snapshot, cycle_id: str, request: Request) -> Located:
+    """The state of a cycle, whatever is damaged."""
+    path = layout.state_file(cycle_id)
+    given = files.json(path)
+    log = files.data(layout.LOG)
+    ends_with = doclog.last_sha(log)
+    if (
+        isinstance(given, dict)
+        and ends_with
+        and doclog.sha(given) == ends_with
+        and not fault_of(given, cycle_id)
+    ):
+        return Located(given, Found.FILE, logged=True)
+    logged = doclog.read(log)
+    problems = _log_problems(logged)
+    fault = fault_of(given, cycle_id, logged.document)
+    if not fault and isinstance(given, dict):
+        return Located(given, Found.FILE, logged=False, problems=problems)
+    if logged.document is not None and not fault_of(logged.document, cycle_id):
+        return Located(logged.document, Found.LOG, not logged.broken, (*problems, _damaged(cycle_id, fault)))
+    if isinstance(given, dict) and given.get("cycle_id") == cycle_id and usable(given) is not None:
+        return Located(given, Found.FILE, logged=False, problems=problems)
+    there = files.exists(path) or log is not None
+    rebuilt = from_files(files, cycle_id, request)
+    if rebuilt is None:
+        return Located(None, Found.NOWHERE, logged=False, problems=(*problems, _lost(cycle_id, fault)))
+    if not there and not layout.iterations(files):
+        return Located(rebuilt, Found.REQUEST, logged=False)
+    return Located(rebuilt, Found.FILES, logged=False, problems=(*problems, _damaged(cycle_id, fault)))
+
+
+def usable(document: Document) -> tuple[CycleState, tuple[Problem, ...]] | None:
+    """The document as a model. A shared section that cannot be read is left out and named."""
+    rest = dict(document)
+    problems: list[Problem] = []
+    for _ in range(len(SECTIONS) + 1):
+        try:
+            return CycleState.model_validate(rest), tuple(problems)
+        except RecursionError:
+            return None
+        except ValidationError as e:
+            section = e.errors()[0]["loc"][:1]
+            if not section or section[0] not in SECTIONS:
+                return None
+            rest.pop(str(section[0]), None)
+            problems.append(
+                Problem(
+                    "state-invalid",
+                    layout.state_file(str(document.get("cycle_id"))),
+                    first_fault(e),
+                    "mend the field; until then it counts as absent",
+                )
+            )
+    return None
+
+
+def _damaged(cycle_id: str, fault: str) -> Problem:
+    return Problem(
+        "state-damaged",
+        layout.state_file(cycle_id),
+        f"the state file cannot be used: {fault}; the state shown is rebuilt",
+        f"`rondel cycle rebuild {cycle_id}` writes it again and keeps the damaged file",
+    )
+
+
+def _lost(cycle_id: str, fault: str) -> Problem:
+    return Problem(
+        "state-lost",
+        layout.state_file(cycle_id),
+        f"the state file cannot be used: {fault}; nothing is left to rebuild it from",
+        "bring the file back from a copy, or start a new cycle",
+    )
+
+
+def _log_problems(logged: doclog.Logged) -> tuple[Problem, ...]:
+    if not logged.broken:
+        return ()
+    words = "a line of the log is damaged; what came after it is not used"
+    return (Problem("log-damaged", layout.LOG, words, "nothing to do: the next change is logged whole"),)
+
+
+# -- without the log ------------------------------------------------------------------------
+
+
+def from_files(files: Snapshot, cycle_id: str, request: Request) -> Document | None:
+    """The state put together from the progress files; None when there are none."""
+    turns = layout.iterations(files)
+    sections = dict(_sections(files, request, len(turns)))
+    if not request.there and not sections and not turns:
+        return None
+    said = request.description or _said(sections) or cycle_id
+    at = request.created_at or _time(files, f".rondel/request-{1}.json", request)
+    doc: Doc = transitions.initial(cycle_id, said, request.title, max(1, request.max_iterations), at)
+    for number in turns:
+        _replay(files, doc, number, request)
+    doc |= sections
+    return doc
+
+
+def _sections(files: Snapshot, request: Request, turns: int) -> Iterator[tuple[str, Doc]]:
+    text = files.text(layout.REQUIREMENTS)
+    if text is not None:
+        yield (
+            "requirements",
+            requirements_section(text, _version(turns), _time(files, layout.REQUIREMENTS, request)),
+        )
+    text = files.text(layout.EXPLORATION)
+    if text is not None:
+        yield (
+            "exploration",
+            exploration_section(text, _version(turns), _time(files, layout.EXPLORATION, request)),
+        )
+    for key, path, model in (("plan", layout.PLAN, Plan), ("test_results", layout.TEST_RESULTS, TestResults)):
+        try:
+            yield key, model.model_validate(files.json(path)).document()
+        except ValidationError:
+            continue
+    changes = changes_of(files)
+    if changes:
+        markers: dict[str, str] = {}
+        for change in changes:
+            markers.setdefault(str(change["iteration"]), change["timestamp"])
+        total = len({c["file"] for c in changes})
+        yield "changes", {"total_files": total, "changes": changes, "iteration_markers": markers}
+
+
+def requirements_section(text: str, version: str, at: str) -> Doc:
+    """`requirements` as `ra/requirements.md` says it."""
+    return {
+        "version": version,
+        "specification": text,
+        "edge_cases": items_under(text, "edge case"),
+        "last_updated": at,
+    }
+
+
+def exploration_section(text: str, version: str, at: str) -> Doc:
+    """`exploration` as `ep/exploration.md` says it."""
+    return {
+        "version": version,
+        "architecture_summary": first_paragraph(text, "architecture", "summary", "overview"),
+        "integration_points": items_under(text, "integration"),
+        "identified_risks": items_under(text, "risk"),
+        "last_updated": at,
+    }
+
+
+def changes_of(files: Snapshot) -> list[Doc]:
+    """The lines of `cd/changes.log` that are changes."""
+    found = []
+    for line in (files.text(layout.CHANGES) or "").split("\n"):
+        try:
+            found.append(ChangeLog.model_validate(json.loads(line)).document())
+        except (ValueError, RecursionError):
+            continue
+    return found
+
+
+def _replay(files: Snapshot, doc: Doc, number: int, request: Request) -> None:
+    """What one iteration's parts show."""
+    begin = _mapping(files.json(layout.begun(number)))
+    texts = [t for t in begin.get("texts", []) if isinstance(t, str)]
+    transitions.open_iteration(number, str(begin.get("at", "")), texts)(doc)
+    for name, path, left in (
+        ("ra", layout.requirements(number), layout.REQUIREMENTS),
+        ("ep", layout.plan(number), layout.PLAN),
+        ("cd", layout.built(number), layout.CHANGES),
+        ("vas", layout.validation(number), layout.VALIDATION),
+    ):
+        if files.exists(path):
+            at = _time(files, path, request)
+            step = transitions.finish_agent(
+                name, number, at, outputs=[left], message="", status="completed", files=1
+            )
+            step(doc)
+            doc["current_phase"] = name
+    end = _mapping(files.json(layout.aggregate(number)))
+    if not end:
+        return
+    issues = [i for i in end.get("issues", []) if isinstance(i, str)]
+    transitions.close_iteration(number, str(end.get("at", "")), issues, resolved=end.get("resolved") is True)(
+        doc
+    )
+    entries = [e for e in end.get("feedback", []) if isinstance(e, dict)]
+    transitions.add_feedback(entries)(doc)
+    if end.get("status") == "completed":
+        transitions.complete(str(end.get("at", "")))(doc)
+    elif end.get("status") == "failed":
+        transitions.fail(str(end.get("failure_reason", "")))(doc)
+
+
+def _version(turns: int) -> str:
+    version = FIRST
+    for _ in range(turns - 1):
+        version = bump(version)
+    return version
+
+
+def _said(sections: Mapping[str, Doc]) -> str:
+    return first_paragraph(str(sections.get("requirements", {}).get("specification", "")))
+
+
+def _time(files: Snapshot, path: str, request: Request) -> str:
+    at = files.mtime(path)
+    return "" if at is None else stamp(datetime.fromtimestamp(at, UTC).astimezone(request.zone))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,111 @@
+"""What a person asked for: how the cycle is to run, and what they added to its task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timezone
+from types import MappingProxyType
+from typing import Any
+
+from rondel.model.snapshot import Snapshot
+from rondel.model.times import offset
+from rondel.workflows.cycle.layout import PARTS
+from rondel.workflows.cycle.measure import COVERAGE, JUNIT
+
+EXTENSIONS = f"{PARTS}/extensions"
+
+SETTINGS: Mapping[str, object] = MappingProxyType(
+    {
+        "max_iterations": 5,
+        "auto": False,  # agents' questions get their first option, their blockers become issues
+        "branch": "",  # where the work lands; `rondel/cycle/<id>` when not given
+        "utc_offset_h": 8.0,  # of the times in the state document
+        "tests_required": True,  # whether an iteration without a single test counts as unresolved
+        "test_timeout_s": 1800.0,
+        "junit": JUNIT,  # where in the workspace the test command leaves its JUnit XML
+        "coverage": COVERAGE,  # where it leaves its coverage data (coverage.py JSON, Cobertura XML)
+    }
+)
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What a person added to the task; `name` is its file."""
+
+    name: str
+    text: str
+    max_iterations: int | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a cycle is to run. Everything resuming needs; what nobody said has its default."""
+
+    title: str | None = None
+    description: str = ""
+    created_at: str = ""
+    max_iterations: int = 5
+    auto: bool = False
+    branch: str = ""
+    test: str = ""
+    utc_offset_h: float = 8.0
+    tests_required: bool = True
+    test_timeout_s: float = 1800.0
+    junit: str = JUNIT
+    coverage: str = COVERAGE
+    there: bool = False  # whether there is one at all; not so for a cycle of another tool
+
+    @property
+    def zone(self) -> timezone:
+        """The zone of the times in the state document."""
+        return offset(max(-23.0, min(23.0, self.utc_offset_h)))
+
+
+def read_request(files: Snapshot) -> Request:
+    """The requests in order, each over the one before. A value of another type is as if not said."""
+    merged: dict[str, Any] = {}
+    for number in sorted(_numbers(files)):
+        body = files.json(f".rondel/request-{number}.json")
+        if isinstance(body, dict):
+            merged |= {k: v for k, v in body.items() if k in _TYPES and _fits(k, v)}
+    return Request(**merged, there=bool(merged))
+
+
+def _numbers(files: Snapshot) -> list[int]:
+    found = (re.fullmatch(r"request-([1-9]\d{0,8})\.json", name) for name in files.names(".rondel"))
+    return [int(match[1]) for match in found if match]
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "title": (str,),
+    "description": (str,),
+    "created_at": (str,),
+    "max_iterations": (int,),
+    "auto": (bool,),
+    "branch": (str,),
+    "test": (str,),
+    "utc_offset_h": (int, float),
+    "tests_required": (bool,),
+    "test_timeout_s": (int, float),
+    "junit": (str,),
+    "coverage": (str,),
+}
+
+
+def _fits(key: str, value: object) -> bool:
+    wanted = _TYPES[key]
+    return isinstance(value, wanted) and isinstance(value, bool) == (bool in wanted)
+
+
+def read_extensions(files: Snapshot) -> list[Extension]:
+    """What was added to the task, in the order it was said."""
+    found = []
+    for name in sorted(files.names(EXTENSIONS)):
+        body = files.json(f"{EXTENSIONS}/{name}")
+        text = body.get("text") if isinstance(body, dict) else None
+        if isinstance(body, dict) and isinstance(text, str) and text.strip():
+            limit = body.get("max_iterations")
+            found.append(Extension(name, text, limit if isinstance(limit, int) and limit > 0 else None))
+    return found

@@ -1,0 +1,145 @@
+"""What the files of a cycle show: the state of its workflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from rondel.model.changes import Document, Edit
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem
+from rondel.workflows.cycle import documents
+from rondel.workflows.cycle.models import Blocker, CycleState, Decision, PlanTask
+from rondel.workflows.cycle.plans import Proposal
+from rondel.workflows.cycle.requests import Extension, Request
+
+
+class Found(StrEnum):
+    """Where the state document was found."""
+
+    FILE = "file"
+    LOG = "log"  # the file is damaged; the log's last state counts
+    FILES = "files"  # file and log are damaged; put together from what the agents left
+    REQUEST = "request"  # there is none yet
+    NOWHERE = "nowhere"
+
+
+class Stage(StrEnum):
+    """Where a plan task stands."""
+
+    WAITS = "waits"  # for a task it depends on
+    DUE = "due"
+    UNCOUNTED = "uncounted"  # its work is there; what it did to each file is not yet known
+    DONE = "done"
+    CONFLICT = "conflict"  # its edit does not go on top of the others', and a person must see to it
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"  # a task it depends on cannot be completed
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more happens to it by itself."""
+        return self in (Stage.DONE, Stage.CONFLICT, Stage.FAILED, Stage.UNREACHABLE)
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """One plan task and what came of it so far."""
+
+    task: PlanTask
+    stage: Stage
+    number: int = 1  # of the try that is due, or of the last one
+    base: str | None = None  # the commit it starts from
+    result: Mapping[str, Any] = field(default_factory=dict)  # of the last try
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def files(self) -> list[Mapping[str, Any]]:
+        """What its commit did to each file: `file` and `action`."""
+        found = self.changes.get("files")
+        return [f for f in found if isinstance(f, dict)] if isinstance(found, list) else []
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One iteration."""
+
+    number: int
+    begin: Mapping[str, Any] = field(default_factory=dict)  # empty: it has not begun
+    has_requirements: bool = False
+    has_exploration: bool = False
+    plan: Proposal | None = None
+    tasks: tuple[TaskView, ...] = ()
+    tip: Mapping[str, Any] | None = None
+    tests: Mapping[str, Any] | None = None
+    has_validation: bool = False
+
+    @property
+    def adopted(self) -> frozenset[str]:
+        """The phases that were done when Rondel took the cycle over."""
+        names = self.begin.get("adopted")
+        return frozenset(n for n in names if isinstance(n, str)) if isinstance(names, list) else frozenset()
+
+    @property
+    def base(self) -> str | None:
+        """The commit the iteration started from."""
+        commit = self.begin.get("commit")
+        return commit if isinstance(commit, str) else None
+
+    @property
+    def done(self) -> int:
+        """How many tasks are completed."""
+        return sum(view.stage is Stage.DONE for view in self.tasks)
+
+    @property
+    def changed(self) -> list[str]:
+        """The files that were changed in this iteration."""
+        return sorted({str(f.get("file")) for view in self.tasks for f in view.files})
+
+    def version(self, section: str) -> str | None:
+        """The version a section had before this iteration."""
+        known = self.begin.get("versions")
+        found = known.get(section) if isinstance(known, dict) else None
+        return found if isinstance(found, str) else None
+
+
+@dataclass(frozen=True)
+class State:
+    """A cycle."""
+
+    id: str
+    files: Snapshot
+    request: Request
+    document: Document
+    cycle: CycleState | None  # None: there is no state that can be used
+    found: Found
+    logged: bool  # whether the log ends with this document
+    turn: Turn | None = None  # the iteration under way
+    extensions: tuple[Extension, ...] = ()  # said, and not yet taken into an iteration
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def open_blockers(self) -> list[Blocker]:
+        """What keeps it from going on."""
+        return [b for b in self.cycle.coordination.blockers if b.status == "open"] if self.cycle else []
+
+    @property
+    def pending_decisions(self) -> list[Decision]:
+        """What waits for a person's choice."""
+        found = self.cycle.coordination.pending_decisions if self.cycle else []
+        return [d for d in found if d.status == "pending"]
+
+    @property
+    def target(self) -> str:
+        """The branch the work lands on."""
+        return self.request.branch or f"rondel/cycle/{self.id}"
+
+    def time(self, at: datetime | None) -> str:
+        """A time as the document writes it."""
+        return documents.at_time(at, self.request.zone) if at else ""
+
+    def edit(self, at: datetime | None, *steps: documents.Step) -> Edit:
+        """A change of the state document."""
+        return documents.edit(self.id, at, self.request.zone, *steps)

@@ -1,0 +1,77 @@
+"""The cycle: four agents iterating on one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from rondel.model.actions import Action, Ask, Probe
+from rondel.model.changes import Change
+from rondel.model.outcomes import Outcome
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Summary
+from rondel.model.workflow import Look, SessionRef, Workflow
+from rondel.workflows.cycle import apply as _apply
+from rondel.workflows.cycle import layout, probes, prompting
+from rondel.workflows.cycle.controls import control
+from rondel.workflows.cycle.plan import plan
+from rondel.workflows.cycle.read import read
+from rondel.workflows.cycle.requests import SETTINGS
+from rondel.workflows.cycle.state import State
+from rondel.workflows.cycle.summary import summary
+
+
+class Cycle(Workflow[State]):
+    """See `rondel.model.workflow.Workflow`."""
+
+    name: ClassVar[str] = "cycle"
+
+    def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
+        """See `Workflow`."""
+        return layout.sessions(repo)
+
+    def read(self, files: Snapshot, ref: SessionRef) -> State:
+        """See `Workflow`."""
+        return read(files, ref.id)
+
+    def plan(self, state: State) -> Iterable[Action]:
+        """See `Workflow`."""
+        return plan(state)
+
+    def prompt(self, state: State, ask: Ask) -> str:
+        """See `Workflow`."""
+        return prompting.prompt(state, ask)
+
+    def check(self, state: State, ask: Ask, text: str) -> str | None:
+        """See `Workflow`."""
+        return prompting.check(state, ask, text)
+
+    def begin(self, state: State, action: Action, at: datetime) -> Sequence[Change]:
+        """See `Workflow`."""
+        return _apply.begin(state, action, at)
+
+    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
+        """See `Workflow`."""
+        return _apply.apply(state, action, outcome)
+
+    def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
+        """See `Workflow`."""
+        return control(state, word, at)
+
+    def probe(self, probe: Probe, look: Look) -> object:
+        """See `Workflow`."""
+        return probes.probe(probe, look)
+
+    def summary(self, state: State) -> Summary:
+        """See `Workflow`."""
+        return summary(state)
+
+    def frozen(self, state: State) -> Iterable[str]:
+        """See `Workflow`."""
+        under_way = state.turn.number if state.turn else None
+        return [f"{layout.PARTS}/iteration-{n}" for n in layout.iterations(state.files) if n != under_way]
+
+    def settings(self) -> Mapping[str, object]:
+        """See `Workflow`."""
+        return SETTINGS
