@@ -254,6 +254,8 @@ class Hall:
         """Pause or stop from another terminal; whether a driver is there to hear it."""
         folder = files.safe_join(self.root, ref.folder)
         control.leave(folder, control.Word(word))
+        flow = self.workflow(ref.workflow)
+        self.change(ref, flow.control(self.state(ref), word, now()))
         return holder(folder / ".rondel/run") is not None
 
     # -- running ------------------------------------------------------------------------
@@ -277,6 +279,8 @@ class Hall:
         files.make_folder(session.run)
         with Lease.take(session.run, ref.name, command=" ".join(sys.argv[:3])) as lease:
             control.clear(session.folder)
+            word = "retry" if retry else "resume"
+            session.carry_out(session.workflow.control(session.state, word, now()), {}, lease)
             if retry:
                 _grant(session)
             if redo:

@@ -18,7 +18,9 @@ from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.state import State
 from rondel.workflows.cycle.workflow import Cycle
 
-JUNIT_PASS = b'<testsuites><testsuite><testcase classname="tests.test_a" name="test_one"/></testsuite></testsuites>'
+JUNIT_PASS = (
+    b'<testsuites><testsuite><testcase classname="tests.test_a" name="test_one"/></testsuite></testsuites>'
+)
 JUNIT_FAIL = (
     b'<testsuites><testsuite><testcase classname="tests.test_a" name="test_one"/>'
     b'<testcase classname="tests.test_a" name="test_two"><failure message="assert 1 == 2"/></testcase>'
@@ -40,7 +42,10 @@ RA = (
     "# Requirements\n\n- REQ-001: it adds\n- it subtracts\n\n## Edge cases\n\n- zero\n- negative numbers\n\n"
     + block("ra")
 )
-EP = "# Exploration\n\n## Architecture\n\nOne module.\n\n## Integration points\n\n- a.py\n\n## Risks\n\n- none known\n\n" + block("ep")
+EP = (
+    "# Exploration\n\n## Architecture\n\nOne module.\n\n"
+    "## Integration points\n\n- a.py\n\n## Risks\n\n- none known\n\n" + block("ep")
+)
 VAS = "# Validation\n\nAll met.\n\n" + block("vas")
 
 Script = Callable[[Action, State], "Outcome | str | None"]
@@ -143,7 +148,9 @@ class Loop:
         name = ask.path.rpartition("/")[2]
         if ask.role == "cycle.cd":
             return "Done.\n\n" + block("cd", files_written="[a.py]", summary="wrote a.py")
-        return {"requirements.md": RA, "exploration.md": EP, "plan.json": plan_reply(), "validation.md": VAS}[name]
+        return {"requirements.md": RA, "exploration.md": EP, "plan.json": plan_reply(), "validation.md": VAS}[
+            name
+        ]
 
 
 def _with(outcome: Outcome, **fields: object) -> Outcome:

@@ -162,9 +162,13 @@ class Driver(Generic[S]):
         if self._word is control.Word.STOP:
             for flight in self._flights.values():
                 flight.task.cancel()
+        self._session.look_beside()
         for action in self._session.workflow.plan(self._session.state):
             if action.path in self._flights:
                 continue
+            if self._session.look_beside():
+                self._start_due()
+                return
             if self._word is not None:
                 self._held[action.path] = (Stopped.PAUSED, "")
                 return
@@ -397,6 +401,8 @@ class Driver(Generic[S]):
             return Report(Stopped.WAITING, summary.waiting_for or summary.next)
         if summary.status is Status.COMPLETED:
             return Report(Stopped.COMPLETED, summary.title)
+        if summary.status is Status.PAUSED:
+            return Report(Stopped.PAUSED, f"paused; `rondel resume {self._session.ref.name}` goes on")
         return Report(Stopped.IDLE, summary.next)
 
     def _earliest(self) -> datetime | None:

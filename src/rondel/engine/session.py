@@ -55,6 +55,17 @@ class Session(Generic[S]):
         self.files.refresh()
         self._state = None
 
+    def look_beside(self) -> bool:
+        """See what others changed in the files beside the folder; whether they did. A stat for each."""
+        if not self.ref.beside:
+            return False
+        before = [self.files.digest(f"../{name}") for name in self.ref.beside]
+        self.files.refresh("..")
+        if before == [self.files.digest(f"../{name}") for name in self.ref.beside]:
+            return False
+        self._state = None
+        return True
+
     def note(self, kind: str, fields: dict[str, object]) -> None:
         """One event into the journal and the ledger."""
         self.ledger.note(self.journal.add(kind, durable=True, **fields))

@@ -120,6 +120,14 @@ class Workflow(ABC, Generic[S]):
         """The files that say an action has started, where the workflow's documents show that."""
         return ()
 
+    def control(self, state: S, word: str, at: datetime) -> Sequence[Change]:
+        """The files that show a person's word (pause, stop, resume, retry), where the documents do.
+
+        `resume` comes with every run; `retry` instead where failed actions get their
+        attempts back.
+        """
+        return ()
+
     def probe(self, probe: Probe, look: Look) -> object:
         """What a probe found: the `data` of its outcome. Raises RondelError when it cannot look."""
         raise NotImplementedError(probe.name)

@@ -130,7 +130,7 @@ def _timeline(state: State, turn: Turn, at: str, issues: Sequence[str], status: 
         *([f"extension: {record['extension']}"] if record.get("extension") else []),
         f"{turn.done} of {len(turn.tasks)} tasks, {len(turn.changed)} files changed",
         f"tests: {run.total - run.skipped - len(run.failures)} of {run.total - run.skipped} passed{coverage}",
-        f"{len(issues)} issues: {'; '.join(issues)}" if issues else "no issues",
+        f"issues: {'; '.join(issues)}" if issues else "no issues",
         {"completed": "completed", "failed": "failed, no iteration left"}.get(status, "goes on"),
     ]
     line = " ".join(" · ".join(words).split())

@@ -23,8 +23,8 @@ def control(state: State, word: str, at: datetime) -> Sequence[Change]:
     """What a person's word leaves in the files."""
     if state.cycle is None:
         return ()
-    if word == "resume":
-        return _resume(state, at)
+    if word in ("resume", "retry"):
+        return _resume(state, at, retry=word == "retry")
     verb = "stopped" if word == "stop" else "paused"
     step = transitions.pause(
         f"{verb} by a person at {state.time(at)}; `rondel cycle resume {state.id}` goes on"
@@ -32,13 +32,15 @@ def control(state: State, word: str, at: datetime) -> Sequence[Change]:
     return [*restore(state), state.edit(at, step)]
 
 
-def _resume(state: State, at: datetime) -> Sequence[Change]:
-    cycle = state.cycle
-    failed_under_way = cycle is not None and cycle.status == "failed" and state.turn is not None
-    if cycle is None or not (cycle.status == "paused" or failed_under_way):
-        return ()
-    again = _ask_again(state, state.turn) if failed_under_way and state.turn else []
-    return [*restore(state), *again, state.edit(at, transitions.resume(retry=failed_under_way))]
+def _resume(state: State, at: datetime, *, retry: bool) -> Sequence[Change]:
+    """What rests goes on; with `retry` also what failed because an agent gave no answer."""
+    status = state.cycle.status if state.cycle else None
+    if status == "paused":
+        return [*restore(state), state.edit(at, transitions.resume(retry=False))]
+    if status == "failed" and retry and state.turn is not None:
+        again = _ask_again(state, state.turn)
+        return [*restore(state), *again, state.edit(at, transitions.resume(retry=True))]
+    return ()
 
 
 def _ask_again(state: State, turn: Turn) -> list[Change]:

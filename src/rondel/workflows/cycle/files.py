@@ -96,7 +96,7 @@ def start(root: Path, description: str, *, title: str | None, settings: Mapping[
     asked = {
         "schema_version": 1,
         "kind": "start",
-        **{key: settings[key] for key in (*SETTINGS, "test") if key in settings},
+        **{key: settings[key] for key in (*SETTINGS, "test", "agents_max") if key in settings},
         "description": state.description,
         **({"title": title} if title else {}),
         "created_at": state.created_at,

@@ -28,7 +28,7 @@ def json_file(path: str, value: object) -> Write:
 def publish(state: State, new: Write, former: str | None) -> list[Change]:
     """A new version of an agent's file; the former one, as it stands, goes into `history/` first."""
     old = state.files.data(new.path)
-    if old is None or old == new.data:
+    if old is None or (old == new.data and former is None):
         return [new]
     spot = archived(new.path, former or BEFORE)
     return [new] if state.files.exists(spot) else [Write(spot, old), new]

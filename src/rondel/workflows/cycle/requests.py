@@ -55,6 +55,7 @@ class Request:
     test_timeout_s: float = 1800.0
     junit: str = JUNIT
     coverage: str = COVERAGE
+    agents_max: int | None = None
     there: bool = False  # whether there is one at all; not so for a cycle of another tool
 
     @property
@@ -91,6 +92,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "test_timeout_s": (int, float),
     "junit": (str,),
     "coverage": (str,),
+    "agents_max": (int,),
 }
 
 

@@ -36,7 +36,7 @@ def summary(state: State) -> Summary:
     return Summary(
         title=cycle.title,
         status=status,
-        phase=_phase(cycle),
+        phase=cycle.current_phase.value,
         done=done,
         total=total,
         waiting_for=waiting,
@@ -45,12 +45,6 @@ def summary(state: State) -> Summary:
         next=follows,
         state={**state.document, "branch": state.target, "next": follows},
     )
-
-
-def _phase(cycle: CycleState) -> str:
-    if not cycle.current_iteration:
-        return cycle.current_phase.value
-    return f"{cycle.current_phase.value} ({cycle.current_iteration}/{cycle.max_iterations})"
 
 
 def _progress(cycle: CycleState, turn: Turn | None) -> tuple[int, int]:

@@ -331,6 +331,12 @@ def add_blocker(blocker_id: str, description: str, reported_by: str) -> Step:
     return step
 
 
+def next_blocker(doc: Mapping[str, Any]) -> str:
+    """A free id for a blocker that a person reports."""
+    taken = {b.get("id") for b in doc["coordination"]["blockers"]}
+    return next(name for n in range(1, len(taken) + 2) if (name := f"B-{n}") not in taken)
+
+
 def settle_blocker(blocker_id: str, status: str, resolution: str) -> Step:
     """A blocker is out of the way."""
 
