@@ -22,7 +22,7 @@ from rondel.agents.base import Agent
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import Workspaces
 from rondel.engine import control
-from rondel.engine.driver import Driver, Report, Stopped, View
+from rondel.engine.driver import REPORT, Driver, Report, Stopped, View, last_report
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain, refresh
 from rondel.engine.look import RepositoryLook
@@ -152,9 +152,11 @@ class Hall:
         folder = self.root / ref.folder
         if holder(folder / ".rondel/run") is not None:
             return replace(found, status=Status.RUNNING)
-        if found.status in (Status.ACTIVE, Status.WAITING) and control.read(folder) is not None:
+        if found.status not in (Status.ACTIVE, Status.WAITING):
+            return found
+        if control.read(folder) is not None:
             return replace(found, status=Status.PAUSED)
-        return found
+        return _with_report(found, last_report(folder / ".rondel/run"))
 
     def explain(self, ref: SessionRef) -> list[Origin]:
         """Why each produced file is reused or stale."""
@@ -220,7 +222,9 @@ class Hall:
 
     def change(self, ref: SessionRef, changes: Sequence[Change]) -> None:
         """Carry out changes for a person, also while a driver runs."""
-        self.session(ref).carry_out(changes, {}, None)
+        session = self.session(ref)
+        session.carry_out(changes, {}, None)
+        (session.run / REPORT).unlink(missing_ok=True)  # it may wait for something else now
 
     def ask_for(self, ref: SessionRef, request: Mapping[str, object]) -> str:
         """Leave what a person asked for, before anything else, so that resuming needs no arguments."""
@@ -318,6 +322,17 @@ async def _sleep_until(until: datetime, folder: Path) -> bool:
             return False
         await asyncio.sleep(min(1.0, max(0.0, (until - now()).total_seconds())))
     return True
+
+
+def _with_report(found: Summary, report: Report | None) -> Summary:
+    """What the last run said it could not go on without."""
+    if report is None or found.waiting_for:
+        return found
+    if report.stopped is Stopped.FAILED:
+        return replace(found, status=Status.FAILED, waiting_for=report.message)
+    if report.stopped in (Stopped.WAITING, Stopped.PARKED, Stopped.LIMIT):
+        return replace(found, status=Status.WAITING, waiting_for=report.message)
+    return found
 
 
 def _pick(refs: Iterable[SessionRef], name: str) -> SessionRef:

@@ -333,3 +333,20 @@ def test_what_it_cost_is_noted_with_every_answer(root):
     finished = [e for e in journal(root) if e["kind"] == "finished" and "usage" in e]
     assert [e["usage"]["input_tokens"] for e in finished] == [7, 7]
     assert {e["usage"]["usd"] for e in finished} == {0.5}
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        (lambda _: Reply(Ended.WAITING, error="write the answer into x.md"), "waiting", "x.md"),
+        (lambda _: Reply(Ended.FAILED, error="no such model"), "failed", "no such model"),
+    ],
+)
+def test_status_says_later_what_the_last_run_could_not_go_on_without(root, answer, status, words):
+    start(root, auto=True, width=1)
+    hall(root, ScriptedAgent(answer)).drive(REF)
+    found = hall(root).summary(REF)
+    assert found.status == status
+    assert words in found.waiting_for
+    hall(root).drive(REF, retry=True)
+    assert hall(root).summary(REF).status == "completed"

@@ -107,6 +107,8 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
     if fields.get("ended") == Ended.DONE:
         return f"✓ {action} {clock(_seconds(fields))}"
     first = str(fields.get("error", "")).partition("\n")[0]
+    if fields.get("ended") == Ended.WAITING:
+        return f"? {action}: waits for a person"
     return f"✗ {action}: {fields.get('ended')}: {first}"
 
 

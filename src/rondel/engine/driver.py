@@ -10,9 +10,11 @@ import asyncio
 import json
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from rondel.agents import process
@@ -27,7 +29,7 @@ from rondel.model.actions import Action, Ask, Decide, Derive, Run
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status, Summary
-from rondel.model.times import stamp
+from rondel.model.times import parse_time, stamp
 from rondel.store.lease import Lease
 
 S = TypeVar("S")
@@ -78,6 +80,26 @@ class Report:
     def exit_code(self) -> int:
         """The exit code that says it."""
         return EXIT_CODES[self.stopped]
+
+
+REPORT = "report.json"
+
+
+def leave(run: Path, report: Report) -> None:
+    """Leave how a run ended, for whoever looks at the session later. Runtime only: it may be lost."""
+    until = stamp(report.until) if report.until else None
+    body = {"stopped": report.stopped, "message": report.message, "until": until}
+    with suppress(OSError):
+        (run / REPORT).write_text(json.dumps(body), encoding="utf-8")
+
+
+def last_report(run: Path) -> Report | None:
+    """How the last run ended, as far as anybody knows."""
+    try:
+        body = json.loads((run / REPORT).read_text(encoding="utf-8"))
+        return Report(Stopped(body["stopped"]), str(body["message"]), until=parse_time(body["until"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 @dataclass
@@ -148,10 +170,11 @@ class Driver(Generic[S]):
                 await self._wait()
             await asyncio.to_thread(self._tools.workspaces.sweep)
         finally:
-            self._tools.workspaces.close()
             await self._end_flights()
             self._heartbeat()
-        return self._report()
+        report = self._report()
+        leave(self._session.run, report)
+        return report
 
     # -- starting -----------------------------------------------------------------------
 
@@ -367,10 +390,10 @@ class Driver(Generic[S]):
         rows = [_row(path, f, now) for path, f in self._flights.items()]
         path = self._session.run / "heartbeat.json"
         temporary = path.with_suffix(".tmp")
-        temporary.write_text(
-            json.dumps({"at": stamp(self._tools.clock()), "actions": rows}), encoding="utf-8"
-        )
-        temporary.replace(path)
+        body = json.dumps({"at": stamp(self._tools.clock()), "actions": rows})
+        with suppress(OSError):  # a view of the run is not worth ending it
+            temporary.write_text(body, encoding="utf-8")
+            temporary.replace(path)
         if self._view is not None:
             summary = self._session.workflow.summary(self._session.state)
             self._view.tick(list(self._flights.values()), self._session.ledger, summary)

@@ -17,6 +17,7 @@ from rondel.agents.base import Agent, Beat, Reply, Request
 from rondel.engine.ledger import usage_json, usage_of
 from rondel.model.outcomes import Ended
 from rondel.model.times import parse_time
+from rondel.store.disk import explained
 
 REPLY = "reply.json"
 
@@ -54,10 +55,12 @@ class LocalExecutor:
         if found is not None:
             return found
         started = self._clock()
-        request.spool.mkdir(parents=True, exist_ok=True)
-        (request.spool / "prompt.md").write_text(request.prompt, encoding="utf-8", errors="surrogateescape")
-        (request.spool / "started").write_text(started.isoformat(), encoding="utf-8")
-        reply = await agent.run(request, beat)
+        with explained("keep an answer in", request.spool):
+            request.spool.mkdir(parents=True, exist_ok=True)
+            prompt = request.prompt.encode(errors="surrogateescape")
+            (request.spool / "prompt.md").write_bytes(prompt)
+            (request.spool / "started").write_text(started.isoformat(), encoding="utf-8")
+            reply = await agent.run(request, beat)
         answer = Answer(reply, started, self._clock())
         if reply.ended not in (Ended.CANCELLED, Ended.WAITING):
             _keep(request.spool, answer)
@@ -95,8 +98,9 @@ def _keep(spool: Path, answer: Answer) -> None:
         "finished_at": answer.finished_at.isoformat(),
     }
     temporary = spool / f"{REPLY}.tmp"
-    temporary.write_text(json.dumps(record), encoding="utf-8", errors="surrogateescape")
-    temporary.replace(spool / REPLY)
+    with explained("write", spool / REPLY):
+        temporary.write_text(json.dumps(record), encoding="utf-8", errors="surrogateescape")
+        temporary.replace(spool / REPLY)
 
 
 def kept_answer(spool: Path) -> Answer | None:

@@ -22,8 +22,10 @@ from rondel.engine.session import Session
 from rondel.errors import GitError, RondelError
 from rondel.model.actions import Access, Action, Ask, Derive, Probe, Run
 from rondel.model.digests import digest
+from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.workflow import Look
+from rondel.store.disk import explained
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -210,7 +212,7 @@ class Performer(Generic[S]):
         )
 
     def _manual(self, path: str, given: str | None, what: str) -> Path:
-        return self._session.folder / (given or f".rondel/manual/{slot(path)}.{what}.md")
+        return self._session.folder / (given or f".rondel/manual/{_flat(path)}.{what}.md")
 
     def spool(self, path: str, number: int) -> Path:
         """The folder of one try's output."""
@@ -223,7 +225,8 @@ class Performer(Generic[S]):
         space = action.workspace
         if space.access is Access.NONE:
             scratch = self.spool(action.path, number) / "scratch"
-            scratch.mkdir(parents=True, exist_ok=True)
+            with explained("make", scratch):
+                scratch.mkdir(parents=True, exist_ok=True)
             return scratch
         base = space.base or space.target or "HEAD"
         trees = self._tools.workspaces
@@ -310,6 +313,12 @@ async def _patiently(work: Callable[[], T]) -> T:
         except GitError:
             await asyncio.sleep(pause_s)
     return await asyncio.to_thread(work)
+
+
+def _flat(path: str) -> str:
+    """An action's path as a file name that a person can read and type."""
+    name = path.removeprefix(".rondel/parts/").replace("/", ".").removesuffix(".md")
+    return name if is_safe_name(name) else slot(path)
 
 
 def slot(path: str) -> str:
