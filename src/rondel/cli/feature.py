@@ -157,7 +157,7 @@ def _do_phase(
         how = click.prompt(f"{phase} was started and not completed", type=words, default="continue")
     request = {"command": "phase", "phase": phase, "how": how, "proceed": proceed, "checks": _checks(hall)}
     hall.ask_for(ref, request)
-    report = drive(hall, ref, as_json=as_json)
+    report = drive(hall, ref, as_json=as_json, retry=True)  # a person asks, so it is tried again
     _leave(hall, ref, report, [phase], fail=fail, as_json=as_json)
 
 
@@ -213,7 +213,7 @@ def run(feature: str | None, until: str | None, auto: bool, fail: bool | None, a
         raise NothingToDo(f"{ref.name}: every phase is done; `rondel feature finish` ends it")
     before = state.completed
     hall.ask_for(ref, {"command": "run", "until": until, "auto": auto, "checks": _checks(hall)})
-    report = drive(hall, ref, as_json=as_json)
+    report = drive(hall, ref, as_json=as_json, retry=True)  # a person asks, so it is tried again
     after: State = hall.state(ref)
     done = [p for p in REVIEWED if p in after.completed - before]
     _leave(hall, ref, report, done, fail=fail, as_json=as_json)

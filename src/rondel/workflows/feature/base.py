@@ -8,17 +8,24 @@ import re
 from rondel.errors import RondelError
 from rondel.model.workflow import Look
 
+_COMMIT = ("rev-parse", "--verify", "--quiet")
 
-def look_for_base(look: Look, branch: str, checks: str) -> dict[str, str]:
-    """The tip of the feature's branch, or HEAD where there is none yet."""
-    commit = look.git(
-        "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{commit}}", check=False
-    ).strip()
-    if not commit:
-        commit = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
+
+def look_for_base(look: Look, branch: str, checks: str, make: str = "") -> dict[str, str]:
+    """The tip of the feature's branch, or HEAD where there is none yet.
+
+    With `make`, a branch that is not there is made at HEAD: code has to go somewhere.
+    """
+    commit = _tip(look, branch) or look.git(*_COMMIT, "HEAD^{commit}", check=False).strip()
     if not commit:
         raise RondelError("the repository has no commit yet; commit something first")
+    if make and not _tip(look, branch):
+        look.git("branch", "--no-track", branch, commit)
     return {"commit": commit, "branch": branch, "checks": checks or find_checks(look, commit)}
+
+
+def _tip(look: Look, branch: str) -> str:
+    return look.git(*_COMMIT, f"refs/heads/{branch}^{{commit}}", check=False).strip()
 
 
 def find_checks(look: Look, commit: str) -> str:

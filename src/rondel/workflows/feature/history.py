@@ -6,6 +6,7 @@ import re
 
 from rondel.workflows.feature.review import Review
 
+_PHASE = re.compile(r"(?m)^## Phase: ")
 _HEADING = re.compile(r"(?m)^(#{1,6}\s|---\s*$)")
 
 
@@ -21,19 +22,18 @@ def entry(number: int, at: str, review: Review, changes: str) -> str:
 
 
 def added(history: str | None, phase: str, text: str) -> str:
-    """The history with this entry at its end. One that is there already is not added again."""
+    """The history with this entry at its end. The last one of its phase is not added again."""
     before = history or ""
     heading = f"## Phase: {phase}"
-    if text in before:
+    at = max((m.start() for m in _PHASE.finditer(before)), default=None)
+    section = before[at:] if at is not None else ""
+    same_phase = section.startswith(f"{heading}\n")
+    if same_phase and text in section:
         return before
     if before and not before.endswith("\n"):
         before += "\n"
-    phases = re.findall(r"(?m)^## Phase: .*$", before)
-    if not phases or phases[-1] != heading:
-        before += f"{heading}\n\n" if not before else f"\n{heading}\n\n"
-    else:
-        before += "\n"
-    return before + text
+    gap = "\n" if before else ""
+    return before + gap + ("" if same_phase else f"{heading}\n\n") + text
 
 
 def _verdict(review: Review) -> str:

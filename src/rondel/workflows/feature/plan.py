@@ -276,6 +276,7 @@ def _edit(state: State, work: Work, path: str, title: str) -> Ask:
 
 def _base(state: State, work: Work) -> Probe:
     checks = state.request.checks if state.request else ""
+    make = "make" if work.phase == IMPLEMENT else ""
     return Probe(
-        layout.base(work.folder), "base", (state.branch, checks), title=f"{work.phase}: where to begin"
+        layout.base(work.folder), "base", (state.branch, checks, make), title=f"{work.phase}: where to begin"
     )
