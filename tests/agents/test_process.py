@@ -352,3 +352,26 @@ print(ended.reason, ended.error)
 """
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout.startswith("output cannot keep its output in ")
+
+
+@pytest.fixture
+def _elsewhere(tmp_path, monkeypatch):
+    """A reaper that does without Linux: no subreaper, no /proc, no pidfd."""
+    text = Path(reaper.__file__).read_text().replace('LINUX = sys.platform == "linux"', "LINUX = False")
+    assert "LINUX = False" in text
+    (tmp_path / "elsewhere.py").write_text(text)
+    monkeypatch.setattr(reaper, "__file__", str(tmp_path / "elsewhere.py"))
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_where_there_is_no_subreaper_children_and_their_group_are_ended(tmp_path, tag):
+    script = "import subprocess; subprocess.Popen(['sleep', '600']); print('done')"
+    assert go(tmp_path, tag, (sys.executable, "-c", script)).ok
+    assert alive(tag) == []
+    assert go(tmp_path, tag, fake("ignores_sigterm"), wall_s=0.7).reason is Reason.WALL
+    assert alive(tag) == []
+    script = (
+        "import subprocess, time; subprocess.Popen(['sleep', '600'], start_new_session=True); time.sleep(600)"
+    )
+    assert go(tmp_path, tag, (sys.executable, "-c", script), idle_s=0.7).reason is Reason.IDLE
+    assert alive(tag) == []

@@ -488,6 +488,46 @@ def test_variables_of_a_git_around_us_do_not_lead_git_astray(repo, spaces, monke
 # -- clearing away ----------------------------------------------------------------------
 
 
+def test_a_worktree_of_the_person_s_own_is_never_forgotten(repo, spaces, tmp_path):
+    git(repo, "worktree", "add", "--quiet", "-b", "mine", str(tmp_path / "mine"))
+    (tmp_path / "mine").rename(tmp_path / "unmounted")
+    path, _ = committed(spaces, "x.md", {"b.txt": "b"})
+    spaces.remove(path)
+    spaces.write(SESSION, "x.md", "main")
+    (tmp_path / "unmounted").rename(tmp_path / "mine")
+    assert git(tmp_path / "mine", "status", "--porcelain") == ""
+
+
+def test_settings_of_the_person_s_own_git_do_not_change_what_happens(repo, spaces):
+    for name, value in {
+        "status.showUntrackedFiles": "no",
+        "merge.ff": "false",
+        "merge.autoStash": "true",
+        "core.safecrlf": "true",
+        "core.autocrlf": "true",
+        "commit.cleanup": "strip",
+        "trailer.separators": "#",
+        "branch.main.mergeOptions": "--no-ff",
+        "user.useConfigOnly": "true",
+        "push.default": "nothing",
+        "core.hooksPath": "hooks",
+    }.items():
+        git(repo, "config", name, value)
+    path = edit(spaces, "x.md", {"b.txt": "b"})
+    assert spaces.write(SESSION, "x.md", "main") == path
+    assert not (path / "b.txt").exists(), "an untracked file is dirt"
+    (path / "b.txt").write_text("b")
+    assert spaces.commit(path, SESSION, "x.md", "# Title") is not None
+    git(repo, "commit", "--quiet", "--allow-empty", "-m", "by the person")
+    (repo / "a.txt").write_text("mine")
+    done = spaces.integrate(path, "main")
+    assert isinstance(done, Commit)
+    assert spaces.find(SESSION, "x.md", "main") == done
+    assert git(repo, "log", "-1", "--format=%s", "main") == "# Title"
+    assert (repo / "a.txt").read_text() == "mine"
+    assert git(repo, "stash", "list") == ""
+
+
 def test_a_merged_workspace_leaves_nothing(away, spaces):
     path, commit = committed(spaces, "x.md", {"b.txt": "b"})
     spaces.integrate(path, "main")

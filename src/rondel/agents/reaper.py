@@ -37,7 +37,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 def start_time(pid: int) -> str:
     """What tells this process from a later one with the same number; empty when it is gone."""
     if not LINUX:
-        return _ps("-o", "lstart=", "-p", str(pid)).strip()
+        return " ".join(_ps(f"-o lstart= -p {pid}").split())
     fields = _stat(pid)
     return "" if fields is None or fields[0] == "Z" else fields[19]
 
@@ -58,8 +58,8 @@ def _stat(pid: int) -> list[str] | None:
         return None
 
 
-def _ps(*args: str) -> str:
-    with os.popen(" ".join(("ps", *args))) as out:  # noqa: S605 - fixed words and numbers
+def _ps(words: str) -> str:
+    with os.popen(f"LC_ALL=C ps {words}") as out:  # noqa: S605 - fixed words and numbers
         return out.read()
 
 
@@ -83,18 +83,41 @@ def send(pid: int, start: str, number: int) -> bool:
     return True
 
 
-def descendants(root: int) -> list[tuple[int, str]]:
-    """Every living process below `root`, with its start time."""
-    below: dict[int, list[tuple[int, str]]] = {}
+def _processes() -> list[tuple[int, int, int, str]]:
+    """Every living process: its number, parent, group and start time."""
     if LINUX:
-        for name in os.listdir("/proc"):  # noqa: PTH208 - starts faster
-            if name.isdigit() and (fields := _stat(int(name))) and fields[0] != "Z":
-                below.setdefault(int(fields[1]), []).append((int(name), fields[19]))
-    else:
-        for line in _ps("-A", "-o", "pid=,ppid=").splitlines():
-            pid, parent = (int(word) for word in line.split())
-            below.setdefault(parent, []).append((pid, start_time(pid)))
-    found, queue = [], [root]
+        return [
+            (int(name), int(fields[1]), int(fields[2]), fields[19])
+            for name in os.listdir("/proc")  # noqa: PTH208 - starts faster
+            if name.isdigit() and (fields := _stat(int(name))) and fields[0] != "Z"
+        ]
+    found = []
+    for line in _ps("-A -o pid=,ppid=,pgid=,stat=,lstart=").splitlines():
+        pid, parent, group, state, *start = line.split()
+        if not state.startswith("Z"):
+            found.append((int(pid), int(parent), int(group), " ".join(start)))
+    return [entry for entry in found if _is_there(entry[0])]  # `ps` itself is not any more
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def descendants(root: int, group: int = 0) -> list[tuple[int, str]]:
+    """Every living process below `root`, or in the group, with its start time."""
+    below: dict[int, list[tuple[int, str]]] = {}
+    found = []
+    for pid, parent, its_group, start in _processes():
+        below.setdefault(parent, []).append((pid, start))
+        if group and its_group == group:
+            found.append((pid, start))
+    queue = [root, *(pid for pid, _ in found)]
     while queue:
         children = below.get(queue.pop(), [])
         found += children
@@ -122,6 +145,7 @@ class Reaper:
         self.control = True
         self.term_at = self.kill_at = float("inf")
         self.left: list[int] = []
+        self.seen: set[tuple[int, str]] = set()
 
     def start(self) -> None:
         """Start the child in a session of its own, with its output in our hands."""
@@ -164,6 +188,8 @@ class Reaper:
         self.reason = reason
         grace_s = min(self.grace_s, LOST_GRACE_S) if reason == "lost" else self.grace_s
         self.kill_at = time.monotonic() + grace_s
+        if not LINUX:
+            self.others()
         with suppress(OSError):
             os.killpg(self.main, signal.SIGTERM)
 
@@ -173,7 +199,7 @@ class Reaper:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return not LINUX and bool(descendants(os.getpid()))
+                return not LINUX and bool(self.others())
             if pid == 0:
                 return True
             if pid == self.main:
@@ -193,8 +219,16 @@ class Reaper:
             self.term_at = float("inf")
         return min(self.term_at, self.kill_at) - now
 
+    def others(self) -> list[tuple[int, str]]:
+        """Who is left of the child's. A subreaper has them all below it; else whoever was seen counts."""
+        found = descendants(os.getpid(), 0 if LINUX else self.main)
+        if LINUX:
+            return found
+        self.seen = {*found, *(entry for entry in self.seen if start_time(entry[0]) == entry[1])}
+        return list(self.seen)
+
     def _all(self, number: int) -> None:
-        for pid, start in descendants(os.getpid()):
+        for pid, start in self.others():
             send(pid, start, number)
 
     def pump(self, source: int) -> None:
@@ -229,7 +263,7 @@ class Reaper:
         while self.reap():
             pause = self.press()
             if time.monotonic() > self.kill_at + GIVE_UP_S:
-                self.left = [pid for pid, _ in descendants(os.getpid())]
+                self.left = [pid for pid, _ in self.others()]
                 break
             fds = [wake, *self.pumps, *([0] if self.control else [])]
             ready = select.select(fds, [], [], None if pause == float("inf") else max(pause, 0))[0]
@@ -259,6 +293,7 @@ class Reaper:
                 "error": self.error,
                 "left": self.left,
             },
+            lasting=True,
         )
 
 
@@ -270,15 +305,17 @@ def _sync(path: str) -> None:
         os.close(fd)
 
 
-def write_json(folder: str, name: str, value: object) -> None:
-    """A whole file that lasts, or none."""
+def write_json(folder: str, name: str, value: object, *, lasting: bool) -> None:
+    """A whole file or none; a lasting one is there also after the power went."""
     path = os.path.join(folder, name)  # noqa: PTH118 - starts faster
     with open(path + ".tmp", "w", encoding="utf-8") as f:  # noqa: PTH123 - starts faster
         json.dump(value, f)
         f.flush()
-        os.fsync(f.fileno())
+        if lasting:
+            os.fsync(f.fileno())
     os.replace(path + ".tmp", path)  # noqa: PTH105 - starts faster
-    _sync(folder)
+    if lasting:
+        _sync(folder)
 
 
 def _prctl(option: int, value: int) -> None:
@@ -311,7 +348,7 @@ def main(spool: str) -> int:
     signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     us = {"pid": os.getpid(), "start": start_time(os.getpid()), "boot": boot(), "token": setup["token"]}
-    write_json(spool, "reaper.json", us)
+    write_json(spool, "reaper.json", us, lasting=False)  # of no use after the power went
     reaper.start()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: reaper.end("cancelled"))

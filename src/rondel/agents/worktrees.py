@@ -139,12 +139,17 @@ class Worktrees:
         return self.save(path, Mark(session, key, base, git_dir))
 
     def drop(self, path: Path) -> None:
-        """Remove a worktree, also one that was never whole; its mark goes last."""
+        """Remove a worktree, also one that was never whole; its mark goes last.
+
+        Not by `git worktree prune`: that would forget a person's own on a disk not mounted now.
+        """
+        remove = ("worktree", "remove", "--force", "--force", str(path))
         if path.exists():
             writable(path)
-            if not self.git.run("worktree", "remove", "--force", "--force", str(path)).ok and path.exists():
-                shutil.rmtree(path)
-        self.git("worktree", "prune")
+        self.git.run(*remove)
+        if path.exists():
+            shutil.rmtree(path)
+            self.git.run(*remove)
         self.mark_file(path).unlink(missing_ok=True)
 
     def settle(self, git: Git, mark: Mark) -> None:
@@ -167,7 +172,8 @@ class Worktrees:
         head = git.run("rev-parse", "--verify", "--quiet", "HEAD")
         if head.out.strip() != commit:
             return False
-        status = git.run(*self.excludes(mark), "status", "--porcelain", "-z", "--ignore-submodules=all")
+        look = ("status", "--porcelain", "-z", "--ignore-submodules=all", "--untracked-files=normal")
+        status = git.run(*self.excludes(mark), *look)
         return status.ok and not status.out
 
     # -- what the set-up left ---------------------------------------------------------------
