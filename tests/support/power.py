@@ -76,7 +76,19 @@ class PowerDisk(disk.Disk):
 
     def _name(self, path: str) -> Name:
         head, _, name = path.rpartition("/")
-        return self._ids[os.stat(head).st_ino], name
+        return self._id(head), name
+
+    def _id(self, path: str) -> int:
+        """The id of a file or folder; one that was made behind our back is there, and not durable."""
+        inode = os.lstat(path).st_ino
+        if inode not in self._ids:
+            name = self._name(path) if path.startswith(f"{self._root}/") else None
+            id_ = self._new(path)
+            if os.path.isdir(path):
+                self._folders.add(id_)
+            if name is not None:
+                self._pending.append({name: id_})
+        return self._ids[inode]
 
     def create(self, path: str) -> int:
         fd = super().create(path)
@@ -106,7 +118,7 @@ class PowerDisk(disk.Disk):
 
     def sync_folder(self, path: str) -> None:
         super().sync_folder(path)
-        self._settle(self._ids[os.stat(path).st_ino])
+        self._settle(self._id(path))
 
     def _settle(self, folder: int) -> None:
         kept = []
@@ -124,19 +136,19 @@ class PowerDisk(disk.Disk):
     def sync_all(self) -> None:
         super().sync_all()
         for folder in [path for path, _, _ in os.walk(self._root)]:
-            self._settle(self._ids[os.stat(folder).st_ino])
+            self._settle(self._id(folder))
         self._synced |= self._written
         self._written = {}
 
     def rename(self, old: str, new: str) -> None:
-        id_ = self._ids[os.lstat(old).st_ino]
+        id_ = self._id(old)
         gone, come = self._name(old), self._name(new)
         super().rename(old, new)
         self._pending.append({gone: None, come: id_})
 
     def link(self, old: str, new: str) -> None:
         super().link(old, new)
-        self._pending.append({self._name(new): self._ids[os.lstat(old).st_ino]})
+        self._pending.append({self._name(new): self._id(old)})
 
     def unlink(self, path: str) -> None:
         super().unlink(path)
