@@ -1,6 +1,5 @@
 """The built-in agents that need no vendor keep the contract of an agent."""
 
-import asyncio
 import json
 import sys
 
@@ -8,7 +7,7 @@ from agents_support import TAG, fake
 from conformance import Conformance
 
 from rondel.agents.base import Request
-from rondel.agents.checks import ChecksAgent
+from rondel.agents.checks import ChecksAgent, Run
 from rondel.agents.command import CommandAgent
 from rondel.agents.manual import ManualAgent
 from rondel.agents.mock import MockAgent
@@ -73,17 +72,18 @@ class TestChecks(Conformance):
     recovers = False
 
     def answering(self, tmp_path, tag):
-        return ChecksAgent("checks", lambda asked: f"you said {asked.prompt.split()[-1]}")
+        return ChecksAgent(
+            "checks", lambda asked, run: run(["echo", "you said", asked.prompt.split()[-1]])[1]
+        )
 
     def failing(self, tmp_path, tag):
-        def fail(asked: Request) -> str:
+        def fail(asked: Request, run: Run) -> str:
             raise RondelError("ruff is not installed")
 
         return ChecksAgent("checks", fail)
 
     def hanging(self, tmp_path, tag):
-        async def hang(asked: Request) -> str:
-            await asyncio.sleep(600)
-            return ""
+        def hang(asked: Request, run: Run) -> str:
+            return run(["sleep", "600"], timeout_s=600)[1]
 
         return ChecksAgent("checks", hang)

@@ -1,24 +1,76 @@
 """The `checks` agent: real analysers as a reviewer. The runner; a workflow brings the analysers.
 
-An analyser is a callable that takes the Request and returns the reply's text. A package
-brings one by an entry point in the group `rondel.analysers`, named like the first word of
-the roles it serves: `review` answers for `review.reviewer.security-1`.
+An analyser is a callable that takes the Request and a `Run`, with which it may run programs,
+and returns the reply's text. A package brings one by an entry point in the group
+`rondel.analysers`, named like the first word of the roles it serves: `review` answers for
+`review.reviewer.security-1`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Awaitable, Callable
+import itertools
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from importlib.metadata import entry_points
 
 from rondel.agents.base import Beat, Reply, Request
+from rondel.agents.process import Child, Exit, Reason, clean_env, output, run
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError, RondelError
 from rondel.model.outcomes import Ended
 
-Analyse = Callable[[Request], str | Awaitable[str]]
 GROUP = "rondel.analysers"
+OUTPUT_MAX = 20_000_000
+
+
+class Run:
+    """Runs programs for an analyser, which works in a thread; nothing they start outlives them."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._loop = asyncio.get_running_loop()
+        self._numbers = itertools.count(1)
+        self._running: set[asyncio.Task[Exit]] = set()
+        self._closed = False
+
+    def __call__(
+        self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60
+    ) -> tuple[int, str, str]:
+        """A program's status, standard output and standard error; RondelError when it had to be ended."""
+        spool = self._request.spool / f"program-{next(self._numbers)}"
+        env = clean_env(env={"HOME": str(self._request.home)})
+        child = Child(
+            tuple(argv), self._request.cwd, env, spool, stdin.encode(), timeout_s, timeout_s, OUTPUT_MAX
+        )
+        try:
+            ended = asyncio.run_coroutine_threadsafe(self._run(child), self._loop).result()
+        except CancelledError:
+            raise RondelError("stopped") from None
+        if ended.reason is not Reason.EXITED or ended.code is None:
+            raise RondelError(f"{argv[0]} did not end by itself within {timeout_s:g} s ({ended.reason})")
+        return ended.code, output(spool, "out", OUTPUT_MAX), output(spool, "err", OUTPUT_MAX)
+
+    async def _run(self, child: Child) -> Exit:
+        if self._closed:
+            raise asyncio.CancelledError
+        task = asyncio.ensure_future(run(child))
+        self._running.add(task)
+        try:
+            return await task
+        finally:
+            self._running.discard(task)
+
+    async def close(self) -> None:
+        """End what runs, and start nothing more."""
+        self._closed = True
+        running = tuple(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+Analyse = Callable[[Request, Run], str]
 
 
 class ChecksAgent:
@@ -32,16 +84,19 @@ class ChecksAgent:
         self._analyse = analyse
 
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
-        """See `Agent`. An analyser that is a plain function runs in a thread."""
+        """See `Agent`. The analyser works in a thread."""
         beat(Beat(text="analysing"))
+        programs = Run(request)
         try:
             async with asyncio.timeout(request.clocks.wall_s):
-                text = await _text(self._analyse, request)
+                text = await asyncio.to_thread(self._analyse, request, programs)
         except TimeoutError:
             wall_s = f"{request.clocks.wall_s:g}"
             return Reply(Ended.TIMED_OUT, error=f"not done after {wall_s} s (timeout_s); ended")
         except RondelError as e:
             return Reply(Ended.FAILED, error=str(e))
+        finally:
+            await programs.close()
         if not text.strip():
             return Reply(Ended.FAILED, error="the analysers said nothing")
         return Reply(Ended.DONE, text=text)
@@ -60,7 +115,7 @@ def build(settings: AgentSettings) -> ChecksAgent:
     return ChecksAgent(settings.name, _installed)
 
 
-async def _installed(request: Request) -> str:
+def _installed(request: Request, programs: Run) -> str:
     """What the analyser for this role finds."""
     first = request.role.partition(".")[0]
     found = {point.name: point for point in entry_points(group=GROUP)}
@@ -68,12 +123,4 @@ async def _installed(request: Request) -> str:
         there = ", ".join(sorted(found)) or "none"
         raise ConfigError(f"the checks agent has no analysers for {request.role!r}; there are: {there}")
     analyse: Analyse = found[first].load()
-    return await _text(analyse, request)
-
-
-async def _text(analyse: Analyse, request: Request) -> str:
-    if inspect.iscoroutinefunction(analyse):
-        found: str = await analyse(request)
-        return found
-    answer = await asyncio.to_thread(analyse, request)
-    return await answer if inspect.isawaitable(answer) else answer
+    return analyse(request, programs)

@@ -1,0 +1,133 @@
+"""What analysers share: a changed file, a hit, and how a program is run on copies of files.
+
+An analyser sees the content of changed files at the commit under review and nothing else of
+the repository: no configuration of it is read, no code of it runs. Programs get copies in a
+scratch folder under names that mean nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from rondel.model.names import is_safe_name
+from rondel.workflows.review.findings import Category, Severity
+
+TIMEOUT_S = 120.0
+QUALITY, SECURITY, PERFORMANCE, RELIABILITY = "quality", "security", "performance", "reliability"
+TYPES = (QUALITY, SECURITY, PERFORMANCE, RELIABILITY)
+
+
+class Run(Protocol):
+    """Runs a program: its status, standard output and standard error. Raises RondelError."""
+
+    def __call__(
+        self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = TIMEOUT_S
+    ) -> tuple[int, str, str]:
+        """Run it to its end."""
+        ...
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file of the change: its path, its bytes after the change, the lines the change wrote."""
+
+    path: str
+    data: bytes = field(repr=False)
+    changed: frozenset[int] = field(repr=False)
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The lines, split where git splits them."""
+        return tuple(line.rstrip("\r") for line in self.data.decode(errors="replace").split("\n"))
+
+    def line(self, number: int) -> str:
+        """One line, counted from 1; empty beyond the end."""
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def suffix(self) -> str:
+        """The ending in lower case, with its dot."""
+        return PurePosixPath(self.path).suffix.lower()
+
+    @property
+    def interpreter(self) -> str:
+        """The program that the first line names: `bash`, `python3`."""
+        words = self.line(1)[:200].removeprefix("#!").split() if self.line(1).startswith("#!") else []
+        names = [PurePosixPath(word).name for word in words if not word.startswith("-") and "=" not in word]
+        return next((name for name in names if name != "env"), "")
+
+    @cached_property
+    def is_test(self) -> bool:
+        """Whether its name says that it holds tests."""
+        return bool(
+            re.search(r"(^|/)(tests?|specs?|__tests__)/|(^|[/_.-])(test|spec|conftest)[_.-]", self.path)
+        )
+
+    def nearest(self, line: int) -> int:
+        """The changed line closest to a line."""
+        return min(self.changed, key=lambda n: (abs(n - line), n), default=line)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something an analyser found. `kinds` are the types of reviewers it is a finding for."""
+
+    rule: str
+    message: str
+    path: str
+    line: int
+    category: Category
+    severity: Severity
+    kinds: frozenset[str]
+    line_end: int | None = None
+    suggestion: str = ""
+    secret: bool = False  # the line must not be quoted as it is
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What an analyser found, in which files it looked, and what kept it from looking."""
+
+    hits: tuple[Hit, ...] = ()
+    covered: frozenset[str] = frozenset()
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Analyser:
+    """One analyser: for which reviewers, which files, and how it looks at them."""
+
+    name: str
+    kinds: frozenset[str]
+    wants: Callable[[ChangedFile], bool]
+    look: Callable[[Sequence[ChangedFile], Path, Run], Looked]
+
+
+def copies(files: Iterable[ChangedFile], scratch: Path, suffix: str = "") -> dict[str, ChangedFile]:
+    """Copies of files in a scratch folder, by the name a program is given."""
+    placed = {}
+    for number, file in enumerate(files):
+        keep = file.name == "__init__.py" or not suffix
+        ending = suffix or file.suffix
+        name = file.name if keep and is_safe_name(file.name) else f"file{ending if ending.isascii() else ''}"
+        folder = scratch / f"{number:04}"
+        folder.mkdir(parents=True)
+        (folder / name).write_bytes(file.data)
+        placed[f"{number:04}/{name}"] = file
+    return placed
+
+
+def original(name: object, placed: dict[str, ChangedFile]) -> ChangedFile | None:
+    """The file that a program means by a path it prints."""
+    parts = PurePosixPath(str(name).replace("\\", "/")).parts[-2:]
+    return placed.get("/".join(parts))

@@ -1,0 +1,158 @@
+"""Lines that should not have been committed, in any language: marks, leftovers, dangerous switches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rondel.workflows.review.analysers.base import (
+    QUALITY,
+    RELIABILITY,
+    SECURITY,
+    Analyser,
+    ChangedFile,
+    Hit,
+    Looked,
+    Run,
+)
+from rondel.workflows.review.findings import Category, Severity
+
+LINE_MAX = 2_000
+LARGE_LINES = 1_000
+_PROSE = (".md", ".rst", ".txt", ".adoc")
+_JS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A line that speaks for itself. Without `suffixes` it counts in every file that is no prose."""
+
+    rule: str
+    regex: re.Pattern[str]
+    message: str
+    kind: str
+    category: Category
+    severity: Severity
+    suffixes: tuple[str, ...] = ()
+
+
+def _p(
+    rule: str, regex: str, message: str, kind: str, level: tuple[Category, Severity], *suffixes: str
+) -> Pattern:
+    return Pattern(rule, re.compile(regex), message, kind, *level, suffixes)
+
+
+_FIX = (Category.SHOULD_FIX, Severity.MEDIUM)
+_GRAVE = (Category.SHOULD_FIX, Severity.HIGH)
+_HINT = (Category.SUGGESTION, Severity.LOW)
+_NOTE = (Category.STYLE, Severity.INFO)
+
+_TLS = (
+    r"rejectUnauthorized\s*:\s*false|InsecureSkipVerify\s*:\s*true|NODE_TLS_REJECT_UNAUTHORIZED\s*=\s*['\"]?0"
+    r"|CURLOPT_SSL_VERIFYPEER\s*(?:=>|,)\s*(?:false|0)\b|\bverify_mode\s*=\s*OpenSSL::SSL::VERIFY_NONE"
+)
+_DEBUGGERS = (
+    r"^\s*debugger;?\s*$|\bbinding\.(?:pry|irb)\b|^\s*byebug\b|\bIEx\.pry\b|\bvar_dump\s*\(|\bdbg!\s*\("
+    r"|^\s*xdebug_break\s*\("
+)
+
+PATTERNS = (
+    _p("debugger", _DEBUGGERS, "A debugging aid was left in.", QUALITY, _FIX),
+    _p(
+        "console", r"^\s*console\.(?:log|debug|trace)\s*\(", "Debug output was left in.", QUALITY, _HINT, *_JS
+    ),
+    _p(
+        "only",
+        r"\b(?:describe|it|test|context|suite)\.only\s*\(|^\s*(?:fit|fdescribe)\s*\(",
+        "Only this test runs; all others of the file are silently skipped.",
+        RELIABILITY,
+        _GRAVE,
+        *_JS,
+    ),
+    _p(
+        "todo",
+        r"(?:#|//|/\*|--|;|<!--|\*|%)\s*(?:TODO|FIXME|XXX|HACK)\b",
+        "An open end was added.",
+        QUALITY,
+        _NOTE,
+    ),
+    _p("tls", _TLS, "The check of the other side's certificate is switched off.", SECURITY, _GRAVE),
+    _p(
+        "eval",
+        r"(?<![\w.$])eval\s*\(\s*(?!['\"`][^'\"`$]*['\"`]\s*\))\S",
+        "`eval` runs whatever text it is given.",
+        SECURITY,
+        _FIX,
+        *_JS,
+        ".php",
+        ".rb",
+    ),
+    _p(
+        "html",
+        r"dangerouslySetInnerHTML|\.(?:innerHTML|outerHTML)\s*\+?=(?!=)|\bdocument\.write\s*\(|\bv-html\s*=",
+        "Text becomes HTML as it is; when it comes from outside it can run scripts.",
+        SECURITY,
+        _FIX,
+        *_JS,
+    ),
+    _p(
+        "sql",
+        r"(?i)[\"'`]\s*(?:select\s.{1,80}\sfrom|insert\s+into|update\s.{1,80}\sset|delete\s+from)\s[^\"'`]{0,200}"
+        r"(?:[\"'`]\s*(?:\+|\.)\s*\$?\w|\$\{)",
+        "An SQL statement is put together from text; values belong into parameters.",
+        SECURITY,
+        _GRAVE,
+        *_JS,
+        ".java",
+        ".kt",
+        ".go",
+        ".php",
+        ".rb",
+        ".cs",
+        ".scala",
+    ),
+    _p("chmod", r"\bchmod\s+(?:-R\s+)?0?777\b", "Everybody may change this file.", SECURITY, _FIX),
+)
+_OURS = re.compile(r"<<<<<<< \S")
+_THEIRS = re.compile(r">>>>>>> \S")
+
+
+def _wants(file: ChangedFile) -> bool:
+    return b"\0" not in file.data[:8_000]
+
+
+def _look(files: Sequence[ChangedFile], _scratch: Path, _run: Run) -> Looked:
+    hits = tuple(hit for file in files for hit in (*_conflicts(file), *_lines(file), *_large(file)))
+    return Looked(hits, frozenset(f.path for f in files))
+
+
+def _conflicts(file: ChangedFile) -> Iterator[Hit]:
+    """Conflict marks: both ends must be there, a heading in a text may look like one of them."""
+    marks = [n for n in sorted(file.changed) if _OURS.match(file.line(n)) or _THEIRS.match(file.line(n))]
+    if any(_OURS.match(line) for line in file.lines) and any(_THEIRS.match(line) for line in file.lines):
+        for number in marks:
+            message = "A conflict was committed with its marks."
+            level = (Category.BLOCKER, Severity.CRITICAL)
+            yield Hit("conflict", message, file.path, number, *level, frozenset({RELIABILITY}))
+
+
+def _lines(file: ChangedFile) -> Iterator[Hit]:
+    patterns = [
+        p for p in PATTERNS if file.suffix in p.suffixes or (not p.suffixes and file.suffix not in _PROSE)
+    ]
+    for number in sorted(file.changed):
+        line = file.line(number)[:LINE_MAX]
+        for p in patterns:
+            if p.regex.search(line):
+                yield Hit(p.rule, p.message, file.path, number, p.category, p.severity, frozenset({p.kind}))
+
+
+def _large(file: ChangedFile) -> Iterator[Hit]:
+    if len(file.changed) > LARGE_LINES and file.suffix not in _PROSE:
+        message = f"{len(file.changed)} lines change in this one file; hardly anybody can review that."
+        yield Hit("large", message, file.path, min(file.changed), *_HINT, frozenset({QUALITY}))
+
+
+PATTERN = Analyser("patterns", frozenset({QUALITY, SECURITY, RELIABILITY}), _wants, _look)

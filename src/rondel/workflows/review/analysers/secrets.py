@@ -1,0 +1,102 @@
+"""Secrets, by detect-secrets. Nothing is sent anywhere to find out whether one is valid."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rondel.workflows.review.analysers.base import (
+    SECURITY,
+    Analyser,
+    ChangedFile,
+    Hit,
+    Looked,
+    Run,
+    copies,
+    original,
+)
+from rondel.workflows.review.findings import Category, Severity
+
+_GUESSES = {
+    "Secret Keyword": (Category.SHOULD_FIX, Severity.HIGH),
+    "Basic Auth Credentials": (Category.SHOULD_FIX, Severity.HIGH),
+    "Base64 High Entropy String": (Category.SUGGESTION, Severity.MEDIUM),
+    "Hex High Entropy String": (Category.SUGGESTION, Severity.LOW),
+    "Public IP (ipv4)": (Category.STYLE, Severity.INFO),
+    "IBM Cloud IAM Key": (Category.SHOULD_FIX, Severity.HIGH),
+}
+_KNOWN = (Category.BLOCKER, Severity.CRITICAL)
+_ADVICE = "Take it out of the change and its history, make a new one, and read it from the environment."
+
+
+def _wants(file: ChangedFile) -> bool:
+    return b"\0" not in file.data[:8_000]
+
+
+# Its own command leaves out, without a word, what is not below the current folder. This one says
+# what it looked at.
+_SCRIPT = """
+import json, sys
+from detect_secrets.core.scan import scan_file
+from detect_secrets.settings import default_settings
+with default_settings():
+    for path in sys.argv[1:]:
+        found = [[secret.type, secret.line_number] for secret in scan_file(path)]
+        print(json.dumps([path, found]))
+"""
+
+
+def _look(files: Sequence[ChangedFile], scratch: Path, run: Run) -> Looked:
+    placed = copies(files, scratch)
+    paths = [str(scratch / name) for name in placed]
+    status, out, err = run([sys.executable, "-I", "-c", _SCRIPT, *paths])
+    found = parse(out)
+    if status != 0 or found is None or [path for path, _ in found] != paths:
+        return Looked(trouble=f"detect-secrets ended with status {status}: {err.strip()[-200:]}")
+    return Looked(tuple(_hits(found, placed)), frozenset(f.path for f in files))
+
+
+def parse(out: str) -> list[tuple[str, list[tuple[str, int]]]] | None:
+    """Kind and line of each secret by file, from one JSON list a line; None when it is not that."""
+    files = []
+    for row in out.splitlines():
+        try:
+            path, found = json.loads(row)
+            files.append((str(path), [(str(kind), int(line)) for kind, line in found]))
+        except (ValueError, TypeError):
+            return None
+    return files
+
+
+def _hits(
+    found: Sequence[tuple[str, list[tuple[str, int]]]], placed: dict[str, ChangedFile]
+) -> Iterator[Hit]:
+    """One hit for a line, by the surest of its kinds."""
+    surest: dict[tuple[str, int], tuple[str, Category, Severity]] = {}
+    for name, kind, line in ((name, kind, line) for name, listed in found for kind, line in listed):
+        file = original(name, placed)
+        if file is None:
+            continue
+        category, severity = _GUESSES.get(kind, _KNOWN)
+        before = surest.get((file.path, line))
+        if before is None or list(Category).index(category) < list(Category).index(before[1]):
+            surest[file.path, line] = (kind, category, severity)
+    for (path, line), (kind, category, severity) in surest.items():
+        rule = "secret-" + "-".join(kind.lower().replace("(", "").replace(")", "").split())
+        message = f"This looks like a secret ({kind}). Whoever can read the repository can use it."
+        yield Hit(
+            rule,
+            message,
+            path,
+            line,
+            category,
+            severity,
+            frozenset({SECURITY}),
+            suggestion=_ADVICE,
+            secret=True,
+        )
+
+
+SECRETS = Analyser("detect-secrets", frozenset({SECURITY}), _wants, _look)

@@ -1,0 +1,293 @@
+"""Checks as reviewers: what analysers find on changed lines, in the form of a reviewer's answer.
+
+The same answer for the same change, always. What was not looked at, because no analyser
+knows it, one is missing, failed or took too long, is said: a review that could not look is
+never simply clean.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from rondel.errors import RondelError, UnsafePath, UsageError
+from rondel.model.names import inside
+from rondel.workflows.review.analysers.base import TYPES, Analyser, ChangedFile, Hit, Looked, Run
+from rondel.workflows.review.analysers.complexity import COMPLEXITY
+from rondel.workflows.review.analysers.parsable import PARSABLE
+from rondel.workflows.review.analysers.patterns import PATTERN
+from rondel.workflows.review.analysers.ruff import RUFF
+from rondel.workflows.review.analysers.secrets import SECRETS
+from rondel.workflows.review.analysers.shellcheck import SHELLCHECK
+from rondel.workflows.review.findings import Category, Finding, Severity
+
+ANALYSERS: tuple[Analyser, ...] = (RUFF, SHELLCHECK, SECRETS, COMPLEXITY, PARSABLE, PATTERN)
+FILES_MAX = 1_000
+FILE_BYTES_MAX = 1_000_000
+HITS_MAX = 100
+SPAN_MAX = 50
+QUOTE_MAX = 300
+NAMED_MAX = 10
+
+
+class Asked(Protocol):
+    """What an agent was asked: whose seat it has, the prompt with the diff, and the checkout."""
+
+    @property
+    def role(self) -> str:
+        """`review.reviewer.security-1`."""
+        ...
+
+    @property
+    def prompt(self) -> str:
+        """Holds the change as a fenced diff."""
+        ...
+
+    @property
+    def cwd(self) -> Path:
+        """The repository after the change."""
+        ...
+
+
+def answer(asked: Asked, run: Run) -> str:
+    """The answer of `checks` in a reviewer's seat. The one door of the agent."""
+    seat = asked.role.removeprefix("review.reviewer.")
+    if seat == asked.role:
+        raise UsageError(f"checks can be a reviewer, not {asked.role}; give that role another agent")
+    lines = changed_lines(_diff(asked.prompt))
+    files, skipped = read_changed(asked.cwd, lines)
+    with tempfile.TemporaryDirectory(prefix="rondel-checks-") as scratch:
+        return analyse(re.sub(r"-\d+$", "", seat), files, run, Path(scratch), skipped)
+
+
+def _diff(prompt: str) -> str:
+    match = re.search(r"^(`{3,})diff\n(.*?)^\1$", prompt, re.MULTILINE | re.DOTALL)
+    return match[2] if match else ""
+
+
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+def changed_lines(diff: str) -> dict[str, frozenset[int]]:
+    """The lines that a unified diff wrote, by file; deleted files have none."""
+    found: dict[str, set[int]] = {}
+    path, number, old_left, new_left = "", 0, 0, 0
+    for line in diff.split("\n"):
+        if old_left > 0 or new_left > 0:
+            if line.startswith("+"):
+                found.setdefault(path, set()).add(number)
+            old_left -= line[:1] in ("-", " ", "")
+            new_left -= line[:1] in ("+", " ", "")
+            number += line[:1] in ("+", " ", "")
+        elif line.startswith("+++ "):
+            path = line[4:].split("\t")[0].removeprefix("b/")
+        elif match := _HUNK.match(line):
+            old_left, number, new_left = int(match[1] or 1), int(match[2]), int(match[3] or 1)
+    found.pop("/dev/null", None)
+    return {name: frozenset(numbers) for name, numbers in found.items()}
+
+
+def read_changed(root: Path, lines: Mapping[str, frozenset[int]]) -> tuple[list[ChangedFile], list[str]]:
+    """The changed files as they are in the checkout, and those that were not read, with the reason."""
+    files: list[ChangedFile] = []
+    skipped: list[str] = []
+    for path in sorted(lines):
+        if len(files) >= FILES_MAX:
+            skipped.append(f"{path}: more than {FILES_MAX} files changed")
+            continue
+        data, why = _read(root, path)
+        if data is None:
+            skipped.append(f"{path}: {why}")
+        else:
+            files.append(ChangedFile(path, data, lines[path]))
+    return files, skipped
+
+
+def _read(root: Path, path: str) -> tuple[bytes | None, str]:
+    try:
+        full = root / inside(path, "changed file")
+        if not full.resolve().is_relative_to(root.resolve()) or full.is_symlink() or not full.is_file():
+            return None, "it is not a regular file"
+        with full.open("rb") as f:
+            data = f.read(FILE_BYTES_MAX + 1)
+    except (OSError, UnsafePath) as e:
+        return None, str(e)
+    return (data, "") if len(data) <= FILE_BYTES_MAX else (None, f"it has more than {FILE_BYTES_MAX} bytes")
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What all analysers of one reviewer found, and what they could not look at."""
+
+    findings: tuple[Finding, ...]
+    left_out: int
+    used: tuple[str, ...]  # `ruff (3 files)`
+    not_seen: tuple[str, ...]
+
+
+def analyse(
+    kind: str, files: Sequence[ChangedFile], run: Run, scratch: Path, skipped: Sequence[str] = ()
+) -> str:
+    """The Markdown answer of a reviewer of this type, with its json block."""
+    if kind not in TYPES:
+        return _nobody(kind)
+    return _render(kind, _see(kind, files, run, scratch, skipped), len(files))
+
+
+def _see(kind: str, files: Sequence[ChangedFile], run: Run, scratch: Path, skipped: Sequence[str]) -> _Seen:
+    hits: list[Hit] = []
+    used, trouble, covered = [], [], set[str]()
+    for analyser in (a for a in ANALYSERS if kind in a.kinds):
+        wanted = [file for file in files if analyser.wants(file)]
+        if not wanted:
+            continue
+        looked = _look(analyser, wanted, run, scratch / analyser.name)
+        covered |= looked.covered
+        hits += (hit for hit in looked.hits if kind in hit.kinds)
+        if looked.trouble:
+            trouble.append(f"{looked.trouble}; not checked by it: {_named([f.path for f in wanted])}")
+        else:
+            used.append(f"{analyser.name} ({_files(len(wanted))})")
+    unknown = [file.path for file in files if file.path not in covered]
+    if unknown and not trouble:
+        trouble.append(f"no analyser for {kind} covers: {_named(unknown)}")
+    kept = _on_changed_lines(hits, files)
+    findings = tuple(_finding(hit, file) for hit, file in kept[:HITS_MAX])
+    return _Seen(findings, max(0, len(kept) - HITS_MAX), tuple(used), (*trouble, *skipped[:NAMED_MAX]))
+
+
+def _look(analyser: Analyser, files: Sequence[ChangedFile], run: Run, scratch: Path) -> Looked:
+    scratch.mkdir()
+    try:
+        return analyser.look(files, scratch, run)
+    except RondelError as e:
+        return Looked(trouble=f"{analyser.name} did not run: {e}")
+
+
+def _on_changed_lines(hits: Iterable[Hit], files: Sequence[ChangedFile]) -> list[tuple[Hit, ChangedFile]]:
+    """The hits that begin on or reach over a changed line, each once, the gravest first."""
+    by_path = {file.path: file for file in files}
+    found: dict[tuple[str, int, str], tuple[Hit, ChangedFile]] = {}
+    for hit in hits:
+        file = by_path[hit.path]
+        span = range(hit.line, min(hit.line_end or hit.line, hit.line + SPAN_MAX) + 1)
+        touched = [number for number in span if number in file.changed]
+        if touched:
+            at = replace(hit, line=touched[0], line_end=touched[-1] if touched[-1] > touched[0] else None)
+            found.setdefault((hit.path, at.line, hit.rule), (at, file))
+    for path, line, rule in list(found):
+        if rule == "complexity" and (path, line, "C901") in found:
+            del found[path, line, rule]
+    order = list(Category), list(Severity)
+    return sorted(
+        found.values(),
+        key=lambda pair: (
+            order[0].index(pair[0].category),
+            order[1].index(pair[0].severity),
+            pair[0].path,
+            pair[0].line,
+            pair[0].rule,
+        ),
+    )
+
+
+def _finding(hit: Hit, file: ChangedFile) -> Finding:
+    line = file.line(hit.line).strip()
+    first = re.split(r"(?<=[.:;])\s", hit.message)[0].rstrip(".:;")
+    return Finding(
+        title=f"{hit.rule}: {first}"[:200],
+        category=hit.category,
+        severity=hit.severity,
+        file=hit.path,
+        line=hit.line,
+        line_end=hit.line_end,
+        problem=hit.message,
+        suggestion=hit.suggestion,
+        evidence=without_secret(line) if hit.secret else line[:QUOTE_MAX],
+    )
+
+
+def without_secret(line: str) -> str:
+    """The beginning of a line, up to where its value begins: a quotation that gives nothing away."""
+    if re.fullmatch(r"-+BEGIN [A-Z ]+-+", line.strip()):
+        return line.strip()
+    head = re.match(r"[^=:\"'`]*[=:\"'`]?", line)
+    kept = head[0] if head and head[0] != line else ""
+    return f"{kept}…" if kept.strip() else ""
+
+
+def _nobody(kind: str) -> str:
+    words = f"No analyser covers {kind}: this review looked at nothing. A model or a person can."
+    return _document(words, [], "", [words])
+
+
+def _render(kind: str, seen: _Seen, count: int) -> str:
+    number = len(seen.findings)
+    found = f"report {number} finding{'s' * (number != 1)}" if number else "report nothing"
+    words = [f"Analysers looked at the changed lines of {_files(count)} for {kind} and {found}."]
+    words.append(f"Used: {', '.join(seen.used)}." if seen.used else "None of them could look at this change.")
+    if seen.left_out:
+        words.append(f"{seen.left_out} more, no graver than these, are left out.")
+    well = f"Nothing was found by {', '.join(seen.used)}." if seen.used and not number else ""
+    return _document(" ".join(words), seen.findings, well, [f"Not checked: {text}" for text in seen.not_seen])
+
+
+def _document(summary: str, findings: Sequence[Finding], well: str, questions: Sequence[str]) -> str:
+    parts = ["## Summary", summary, "## Findings"]
+    parts += [_shown(number, finding) for number, finding in enumerate(findings, 1)] or ["None."]
+    parts += ["## What works well", f"- {well}" if well else "Analysers do not praise."]
+    parts += ["## Questions", "\n".join(f"- {text}" for text in questions) or "None."]
+    fields = (
+        "title",
+        "category",
+        "severity",
+        "file",
+        "line",
+        "line_end",
+        "problem",
+        "suggestion",
+        "evidence",
+    )
+    block = {"findings": [{key: f.document()[key] for key in fields} for f in findings]}
+    text = json.dumps(block, indent=1, ensure_ascii=False)
+    return "\n\n".join((*parts, _fenced(text, "json"))) + "\n"
+
+
+def _shown(number: int, finding: Finding) -> str:
+    rows = [
+        f"### {number}. {_plain(finding.title)}",
+        f"`{finding.file}:{finding.line}` · {finding.category} · {finding.severity}",
+        _plain(finding.problem),
+    ]
+    if finding.evidence:
+        rows.append(_fenced(finding.evidence))
+    if finding.suggestion:
+        rows.append(f"Suggestion: {_plain(finding.suggestion)}")
+    return "\n\n".join(rows)
+
+
+def _plain(text: str) -> str:
+    """A text of one line that starts no heading, list, quotation or fence."""
+    line = " ".join(text.split()).replace("```", "...")
+    return re.sub(r"^(?=[#>*+~|=-])", r"\\", line)
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """A text in a fence that is longer than any in it."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'s' * (count != 1)}"
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - NAMED_MAX} more" if len(paths) > NAMED_MAX else ""
+    return ", ".join(f"`{path}`" for path in paths[:NAMED_MAX]) + more
