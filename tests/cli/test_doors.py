@@ -133,3 +133,14 @@ def test_an_unreadable_folder_is_named(repo, env):
         pytest.skip("root reads everything; the store's tests use a mount instead")
     (repo / ".ocr").mkdir(mode=0)
     assert rondel(repo, env, "status").returncode in (0, 1)
+
+
+def test_what_init_writes_is_good_settings(repo, env):
+    rondel(repo, env, "init")
+    assert rondel(repo, env, "agents").returncode == 0
+
+
+def test_agents_lists_the_vendors_and_what_is_not_installed(repo, env):
+    found = json.loads(rondel(repo, env, "agents", "--json").stdout)["agents"]
+    assert {"claude", "codex", "gemini", "opencode"} <= {a["name"] for a in found}
+    assert all(a["version"] is None for a in found)
