@@ -136,10 +136,11 @@ def test_one_that_hangs_silently_is_ended_by_the_idle_clock(tmp_path, tag):
 
 def test_output_is_progress_for_the_idle_clock_and_comes_line_by_line(tmp_path, tag):
     times: list[float] = []
-    ended = go(tmp_path, tag, fake("talks"), idle_s=2, on_line=lambda _: times.append(time.monotonic()))
+    slow = fake("talks_slowly")
+    ended = go(tmp_path, tag, slow, idle_s=3, on_line=lambda _: times.append(time.monotonic()))
     assert ended.ok
-    assert len(times) == 5
-    assert times[-1] - times[0] > 0.3
+    assert len(times) == 9
+    assert times[-1] - times[0] > 3
 
 
 def test_retrying_is_not_progress(tmp_path, tag):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from agents_support import wait_until
 
 from rondel.agents.edits import branch_of
 from rondel.agents.shell import Ran
@@ -579,11 +580,12 @@ def test_a_sweep_waits_for_nobody(away, spaces, tmp_path):
     path, _ = committed(spaces, "x.md", {"b.txt": "b"})
     other = Workspaces(away, tmp_path / "spaces")
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(spaces.integrate, path, "main", f"touch {tmp_path}/on; sleep 1")
-        while not (tmp_path / "on").exists():
-            pass
+        checks = f"touch {tmp_path}/on; until test -e {tmp_path}/go; do sleep 0.05; done"
+        done = pool.submit(spaces.integrate, path, "main", checks)
+        assert wait_until((tmp_path / "on").exists)
         assert other.sweep() == 0
         assert not done.done()
+        (tmp_path / "go").touch()
     assert other.sweep() == 1
 
 

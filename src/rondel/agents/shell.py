@@ -27,6 +27,7 @@ class Shell:
 
     def __init__(self, spools: Path) -> None:
         self._spools = spools
+        self._closed = False
         self._running: set[tuple[asyncio.AbstractEventLoop, asyncio.Task[Exit]]] = set()
 
     def __call__(self, command: str, cwd: Path) -> Ran:
@@ -52,12 +53,15 @@ class Shell:
         task = asyncio.ensure_future(run(child))
         entry = (asyncio.get_running_loop(), task)
         self._running.add(entry)
+        if self._closed:
+            task.cancel()
         try:
             return await task
         finally:
             self._running.discard(entry)
 
     def close(self) -> None:
-        """End what runs in other threads."""
+        """End what runs in other threads, and whatever else would start."""
+        self._closed = True
         for loop, task in tuple(self._running):
             loop.call_soon_threadsafe(task.cancel)

@@ -126,10 +126,14 @@ def fails():
     sys.exit(3)
 
 
-def talks():
-    for n in range(5):
+def talks(lines=5, pause_s=0.1):
+    for n in range(lines):
         say(f"line {n}")
-        time.sleep(0.1)
+        time.sleep(pause_s)
+
+
+def talks_slowly():
+    talks(9, 0.5)
 
 
 def stops_itself():
