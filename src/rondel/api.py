@@ -223,7 +223,9 @@ class Hall:
     def change(self, ref: SessionRef, changes: Sequence[Change]) -> None:
         """Carry out changes for a person, also while a driver runs."""
         session = self.session(ref)
-        session.carry_out(changes, {}, None)
+        wrote, _ = session.carry_out(changes, {}, None)
+        if wrote:
+            session.note("changed", {"files": wrote})
         (session.run / REPORT).unlink(missing_ok=True)  # it may wait for something else now
 
     def ask_for(self, ref: SessionRef, request: Mapping[str, object]) -> str:

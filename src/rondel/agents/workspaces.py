@@ -60,11 +60,14 @@ class Workspaces:
                 read_only(path)
         return path
 
-    def write(self, session: str, key: str, base: str, *, setup: str = "", keep: bool = False) -> Path:
+    def write(
+        self, session: str, key: str, base: str, *, setup: str = "", keep: bool = False, hide: str = ""
+    ) -> Path:
         """The worktree of an action, at `base`, set up.
 
         One that is there is used again when it belongs to the same action and is as it was
         at the start; with `keep` also as a cut-off try left it, for one that goes on in it.
+        What is new below `hide` (a path in it) is no part of the edit.
         """
         commit = self._trees.commit_of(base)
         path = self._path(session, key)
@@ -76,6 +79,8 @@ class Workspaces:
             if mark is not None:
                 self._keep_aside(path, mark)
             mark = self._trees.add(path, session, key, commit)
+        if hide:
+            self._trees.exclude(self._trees.in_tree(path, mark), mark, [hide])
         if setup:
             ran = self._shell(setup, path)
             if not ran.ok:

@@ -13,7 +13,7 @@ import shutil
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -186,15 +186,21 @@ class Worktrees:
     def exclude_what_is_new(self, git: Git, mark: Mark) -> None:
         """Hide every file that is untracked now from later commits; undo changes to tracked ones."""
         git("reset", "--quiet", "--hard")
-        new = git.names("ls-files", "-z", "--others", "--exclude-standard", "--directory")
-        if not new:
+        self.exclude(git, mark, git.names("ls-files", "-z", "--others", "--exclude-standard", "--directory"))
+
+    def exclude(self, git: Git, mark: Mark, names: Sequence[str]) -> None:
+        """Hide these files from later commits, besides what the person ignores anyway."""
+        if not names:
             return
-        own, general = git.run("config", "--path", "core.excludesFile").out.strip(), ""
+        file = Path(mark.git_dir, "rondel-exclude")
+        general = ""
         with suppress(OSError):
-            general = Path(own or _default_excludes()).read_text(encoding="utf-8", errors="replace")
-        patterns = "\n".join(_pattern(name) for name in new)
-        text = f"{general}\n{patterns}\n"
-        Path(mark.git_dir, "rondel-exclude").write_text(text, encoding="utf-8", errors="replace")
+            own = "" if file.exists() else git.run("config", "--path", "core.excludesFile").out.strip()
+            general = (file if file.exists() else Path(own or _default_excludes())).read_text(
+                encoding="utf-8", errors="replace"
+            )
+        patterns = "\n".join(_pattern(name) for name in names)
+        file.write_text(f"{general}\n{patterns}\n", encoding="utf-8", errors="replace")
 
 
 def _load(file: Path) -> Mark | None:

@@ -63,6 +63,8 @@ class Ledger:
         """Take one event in. Unknown kinds and missing fields do no harm."""
         self._clock(event)
         path = event.get("action")
+        if event.get("kind") == "changed":
+            self.wrote.update(_digests(event.get("files")))
         if isinstance(path, str):
             note = _NOTES.get(str(event.get("kind")))
             if note:

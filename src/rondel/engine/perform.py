@@ -240,6 +240,7 @@ class Performer(Generic[S]):
                 base,
                 setup=self._tools.config.project.setup,
                 keep=continues or space.name is not None,
+                hide=self._session.ref.folder,
             )
         )
 
@@ -248,7 +249,10 @@ class Performer(Generic[S]):
         session, trees = self._session.ref.name, self._tools.workspaces
         title = ask.title or ask.path
         commit = await _patiently(partial(trees.commit, cwd, session, ask.path, title))
-        if commit is None or ask.workspace.target is None:
+        if commit is None:
+            await _patiently(partial(trees.remove, cwd))
+            return outcome
+        if ask.workspace.target is None:
             return _with_commit(outcome, commit)
         result = await _patiently(partial(trees.integrate, cwd, ask.workspace.target, ask.workspace.checks))
         if isinstance(result, Conflict):
