@@ -1,1 +1,1 @@
-"""The workflow `task`."""
+"""TASK: a planned session of tasks and subtasks, run by dependency."""

@@ -26,7 +26,7 @@ ERROR_MAX = 2000
 
 def begin(state: State, action: Action) -> Sequence[Change]:
     """A leaf that is begun is active."""
-    task = _task_of(state, action)
+    task = task_of(state, action)
     if task is None or task.status is not TaskStatus.PENDING or isinstance(action, Derive):
         return ()
     after = _with(state, task, TaskStatus.ACTIVE)
@@ -42,7 +42,7 @@ def apply(state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
         return draw(state)
     if action.path.startswith(f"{layout.PROPOSALS}/"):
         return _proposed(state, action.path, outcome) if outcome.ok else ()
-    task = _task_of(state, action)
+    task = task_of(state, action)
     if task is None:
         return ()
     if action.path.startswith(f"{layout.STEPS}/"):
@@ -56,7 +56,7 @@ def apply(state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
     return _worked(state, task, action, outcome)
 
 
-def _task_of(state: State, action: Action) -> Task | None:
+def task_of(state: State, action: Action) -> Task | None:
     """The task that an action belongs to."""
     folder, _, name = action.path.rpartition("/")
     if folder == layout.TASKS:

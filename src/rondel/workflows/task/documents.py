@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from rondel.workflows.task import layout
-from rondel.workflows.task.graph import Graph
+from rondel.workflows.task.graph import Graph, build
 from rondel.workflows.task.schema import Task, TaskStatus
 
 _LEGEND = """\
@@ -17,6 +17,15 @@ _LEGEND = """\
 - `- [x]` = Completed leaf task
 - Maximum 2 levels: Main tasks and subtasks only
 """.format(blanks="  ")
+
+
+def of_nothing(topic: str, complexity: str) -> dict[str, str]:
+    """The documents of a session that has no tasks yet."""
+    nothing = build({})
+    return {
+        layout.TODO: todo_list(topic, {}, nothing, frozenset()),
+        layout.PLAN: plan(topic, complexity, {}, nothing),
+    }
 
 
 def todo_list(topic: str, tasks: Mapping[str, Task], graph: Graph, summaries: AbstractSet[str]) -> str:

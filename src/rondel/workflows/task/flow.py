@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rondel.model.actions import Access, Action, Decide, Derive, Run, Workspace
 from rondel.workflows.task import layout
-from rondel.workflows.task.sandbox import boxed
+from rondel.workflows.task.box import boxed
 from rondel.workflows.task.schema import Task
 from rondel.workflows.task.state import NO_WORK, State, Try, TryStatus
 from rondel.workflows.task.steps import OnError, Step, files_wanted
@@ -97,7 +97,7 @@ def _prepared(state: State, task: Task, number: int, path: str) -> Action:
     work = state.work.get(task.id, NO_WORK)
     return Run(
         path,
-        boxed(script.command) if state.request.sandbox else script.command,
+        boxed(script.command, state.ref.folder, sandboxed=bool(state.request.sandbox)),
         workspace=workspace(state, task, work.number),
         outputs=(layout.output_file(task.id, number, step.name),),
         env=values.environment(),

@@ -18,7 +18,7 @@ KINDS = ("plan", "breakdown", "replan")
 
 def plan(state: State) -> Iterator[Action]:
     """What is due."""
-    if state.session.status is SessionStatus.ACTIVE:
+    if state.session.status is not SessionStatus.COMPLETED:
         if state.request.kind in KINDS:
             yield from _proposal(state)
         elif state.request.kind == "run":

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from rondel.model.digests import digest
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import SessionRef
+from rondel.workflows.task import documents, layout
 from rondel.workflows.task import graph as graphs
-from rondel.workflows.task import layout
 from rondel.workflows.task.complexity import Complexity, upgraded
 from rondel.workflows.task.schema import Task, TaskStatus, task_from
 from rondel.workflows.task.state import (
@@ -37,13 +38,20 @@ def sessions(repo: Snapshot) -> list[SessionRef]:
     """The sessions of a repository, from the names of their folders."""
     names = repo.names(layout.HOME)
     found = sorted(n.rstrip("/") for n in names if n.startswith(layout.PREFIX) and n.endswith("/"))
-    return [ref_of(name) for name in found]
+    markers = frozenset(n for n in names if n.startswith(layout.MARKER))
+    return [ref_of(name, markers) for name in found]
 
 
-def ref_of(session_id: str) -> SessionRef:
-    """The reference of a session; its marker is beside its folder."""
-    beside = frozenset({layout.marker(session_id)})
+def ref_of(session_id: str, markers: frozenset[str] = frozenset()) -> SessionRef:
+    """The reference of a session; the markers are beside its folder."""
+    beside = markers | {layout.marker(session_id)}
     return SessionRef("task", session_id, f"{layout.HOME}/{session_id}", beside)
+
+
+def newest_marker(files: Snapshot, ref: SessionRef) -> tuple[str, int]:
+    """The session whose marker is the newest, and how many markers there are."""
+    found = [(at, name) for name in ref.beside if (at := files.mtime(f"../{name}")) is not None]
+    return (max(found)[1].removeprefix(layout.MARKER) if found else ""), len(found)
 
 
 def read(files: Snapshot, ref: SessionRef, allowed: frozenset[str] = frozenset()) -> State:
@@ -59,10 +67,12 @@ def read(files: Snapshot, ref: SessionRef, allowed: frozenset[str] = frozenset()
     summaries = files.names(layout.SUMMARIES)
     begun = {n.rstrip("/") for f in (layout.STEPS, layout.WORK) for n in files.names(f)}
     decisions = files.names(layout.DECISIONS)
+    newest, markers = newest_marker(files, ref)
+    session = session_info(files.json(layout.SESSION), ref.id, tasks, len(graph.parent))
     return State(
         ref=ref,
         files=files,
-        session=session_info(files.json(layout.SESSION), ref.id, tasks, len(graph.parent)),
+        session=session,
         request=_request(files),
         tasks=tasks,
         graph=graph,
@@ -74,21 +84,22 @@ def read(files: Snapshot, ref: SessionRef, allowed: frozenset[str] = frozenset()
         work={t: work_on(files, t) for t in begun if t in tasks},
         answers={n: a for n in decisions if (a := _answer(files, n))},
         proposals=files.names(layout.PROPOSALS),
-        views=_views(files),
+        views=_views(files, session),
         allowed=allowed,
-        marked=files.exists(f"../{layout.marker(ref.id)}"),
+        is_marked=newest == ref.id,
+        markers=markers,
         damage=tuple(damage),
     )
 
 
-def reread(state: State, files: Snapshot, changed: Iterable[str], allowed: frozenset[str]) -> State:
+def reread(state: State, files: Snapshot, changed: Iterable[str]) -> State:
     """The state after only these files changed."""
     for path in changed:
         after = _take_in(state, files, path)
         if after is None:
-            return read(files, state.ref, allowed)
+            return read(files, state.ref, state.allowed)
         state = after
-    return replace(state, files=files, allowed=allowed)
+    return replace(state, files=files)
 
 
 def _take_in(state: State, files: Snapshot, path: str) -> State | None:
@@ -104,7 +115,7 @@ def _take_in(state: State, files: Snapshot, path: str) -> State | None:
         task_id = folder.rpartition("/")[2]
         return replace(state, work={**state.work, task_id: work_on(files, task_id)})
     if path in (layout.TODO, layout.PLAN, layout.DOCUMENTS):
-        return replace(state, views=_views(files))
+        return replace(state, views=_views(files, state.session))
     if path == layout.SESSION:
         info = session_info(files.json(path), state.ref.id, state.tasks, len(state.graph.parent))
         return replace(state, session=info)
@@ -250,7 +261,14 @@ def _answer(files: Snapshot, name: str) -> str:
     return answer if isinstance(answer, str) else ""
 
 
-def _views(files: Snapshot) -> Views:
+def _views(files: Snapshot, session: SessionInfo) -> Views:
+    """The generated documents; those of a session that has just begun are ours without a record."""
     record = files.json(layout.DOCUMENTS)
     drawn = _texts(record.get("drawn")) if isinstance(record, dict) else ()
-    return Views(files.digest(layout.TODO), files.digest(layout.PLAN), frozenset(drawn))
+    first = [
+        *documents.of_nothing(session.project, session.complexity).values(),
+        "# Implementation Plan\n",
+        "# Tasks\n",
+    ]
+    known = frozenset([*drawn, *(digest(text) for text in first)])
+    return Views(files.digest(layout.TODO), files.digest(layout.PLAN), known)

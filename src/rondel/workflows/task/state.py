@@ -122,7 +122,8 @@ class State:
     proposals: frozenset[str]
     views: Views
     allowed: frozenset[str]
-    marked: bool  # the marker says that this is the active session
+    is_marked: bool  # the newest marker is this session's: it is the active one
+    markers: int = 1  # how many sessions have one
     damage: tuple[Problem, ...] = ()
     prepared: dict[str, Action] = field(
         default_factory=dict, compare=False

@@ -1,0 +1,421 @@
+"""The door of the task workflow: `rondel task …`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from rondel.api import Hall
+from rondel.cli.common import emit, here, json_option, run_session, say
+from rondel.errors import NothingToDo, RondelError, UsageError
+from rondel.model.workflow import SessionRef
+from rondel.workflows.task import files, layout, trust
+from rondel.workflows.task.apply import reopened
+from rondel.workflows.task.box import SANDBOX
+from rondel.workflows.task.complexity import Complexity
+from rondel.workflows.task.graph import derived_status
+from rondel.workflows.task.schema import TaskStatus, TaskType
+from rondel.workflows.task.state import State
+from rondel.workflows.task.summarise import effective_status
+from rondel.workflows.task.views import draw
+
+F = TypeVar("F", bound=Callable[..., object])
+TEXT_MAX = 200_000
+
+
+@click.group(name="task")
+def command() -> None:
+    """Plan a session of tasks and run them by their dependencies.
+
+    A session is a folder .workflow/WFS-<topic>. Without --session a command means the
+    active one.
+    """
+
+
+def session_option(function: F) -> F:
+    """The session that a command is about."""
+    return click.option("-s", "--session", help="The session; any unique part of its name will do.")(function)
+
+
+def _session(hall: Hall, name: str | None) -> SessionRef:
+    """The session that is meant: the one that is named, else the active one."""
+    if name is None:
+        current = files.active(hall.root)
+        refs = hall.sessions("task")
+        if current is not None:
+            return next(r for r in refs if r.id == current)
+        there = ", ".join(r.id for r in refs) or "none"
+        raise UsageError(f"no task session is active; `rondel task start` or `switch` to one of: {there}")
+    return hall.find(name, "task")
+
+
+def _state(hall: Hall, ref: SessionRef) -> State:
+    state = hall.state(ref)
+    assert isinstance(state, State)  # noqa: S101 - the hall serves every workflow
+    return state
+
+
+def _redraw(hall: Hall, ref: SessionRef) -> None:
+    """Make the generated documents show what the task files say."""
+    hall.change(ref, draw(_state(hall, ref)))
+
+
+# -- sessions -----------------------------------------------------------------------------
+
+
+@command.command()
+@click.argument("topic")
+@click.option(
+    "--complexity", type=click.Choice(list(Complexity)), default=Complexity.SIMPLE, help="At least this."
+)
+@json_option
+def start(topic: str, complexity: str, as_json: bool) -> None:
+    """Start a session and make it the active one."""
+    hall = here()
+    ref = files.start(hall.root, topic, Complexity(complexity))
+    if as_json:
+        emit({"session": ref.name, "path": ref.folder})
+    else:
+        click.echo(ref.id)
+        say(f'{ref.folder} is there; `rondel task plan "…"` or `rondel task add "…"` fills it')
+
+
+@command.command()
+@json_option
+def sessions(as_json: bool) -> None:
+    """List the task sessions; * is the active one."""
+    hall = here()
+    rows = [(ref, _state(hall, ref)) for ref in hall.sessions("task")]
+    if as_json:
+        found = [
+            {"id": r.id, "status": str(effective_status(s)), "active": s.is_marked, "phase": str(s.phase)}
+            for r, s in rows
+        ]
+        emit({"sessions": found})
+        return
+    for ref, state in rows:
+        done = f"{state.front.completed}/{len(state.graph.leaves)}"
+        mark = "*" if state.is_marked else " "
+        click.echo(
+            f"{mark} {ref.id}  {effective_status(state)}  {state.phase}  {done}  {state.session.project}"
+        )
+
+
+@command.command()
+@click.argument("name")
+def switch(name: str) -> None:
+    """Make another session the active one."""
+    hall = here()
+    ref = hall.find(name, "task")
+    before = files.switch(hall.root, ref.id)
+    paused = f"; {before} is paused" if before and before != ref.id else ""
+    say(f"{ref.id} is active{paused}")
+
+
+@command.command()
+@click.argument("name", required=False)
+def pause(name: str | None) -> None:
+    """Pause a session: start nothing new; what is under way ends first."""
+    hall = here()
+    ref = _session(hall, name)
+    if hall.control(ref, "pause"):
+        say("the run under way starts nothing new; what is under way ends first")
+    files.pause(hall.root, ref.id)
+    say(f"{ref.id} is paused; `rondel task resume {ref.id}` goes on")
+
+
+@command.command()
+@click.argument("name", required=False)
+@json_option
+def resume(name: str | None, as_json: bool) -> None:
+    """Make a session the active one and go on with what was asked for last."""
+    hall = here()
+    ref = _session(hall, name)
+    files.switch(hall.root, ref.id)
+    if not _state(hall, ref).request.kind:
+        say(f"{ref.id} is active; nothing was asked of it yet: `rondel task run` runs its tasks")
+        return
+    run_session(hall, ref, as_json=as_json, agents_max=_jobs_asked_for(hall, ref))
+
+
+def _jobs_asked_for(hall: Hall, ref: SessionRef) -> int | None:
+    number = layout.latest_request(hall.files(ref).names(layout.REQUESTS))
+    body = hall.files(ref).json(f"{layout.REQUESTS}/request-{number}.json")
+    jobs = body.get("jobs") if isinstance(body, dict) else None
+    return jobs if isinstance(jobs, int) and jobs > 0 else None
+
+
+@command.command()
+@click.argument("name", required=False)
+def complete(name: str | None) -> None:
+    """End a session. Unfinished tasks are named, and stay as they are."""
+    hall = here()
+    ref = _session(hall, name)
+    state = _state(hall, ref)
+    open_tasks = [t for t in state.graph.leaves if state.tasks[t].status is not TaskStatus.COMPLETED]
+    files.complete(hall.root, ref.id)
+    say(f"{ref.id} is completed")
+    for task_id in open_tasks:
+        task = state.tasks[task_id]
+        say(f"  unfinished: {task_id} ({task.status}) {task.title}")
+
+
+# -- tasks ----------------------------------------------------------------------------------
+
+
+@command.command()
+@click.argument("title")
+@click.option("--depends-on", multiple=True, metavar="ID", help="A task that must be completed first.")
+@click.option("--focus", multiple=True, metavar="PATH", help="A folder or file that the task is about.")
+@click.option("--requirement", multiple=True, help="What must be true afterwards.")
+@click.option("--acceptance", multiple=True, help="How to tell that it is done.")
+@click.option(
+    "--type", "kind", type=click.Choice(list(TaskType)), default=TaskType.FEATURE, show_default=True
+)
+@click.option("--agent", help="The agent, by name; otherwise chosen by type and title.")
+@click.option("--parent", metavar="ID", help="Make it a subtask of this task.")
+@session_option
+@json_option
+def add(
+    title: str,
+    depends_on: tuple[str, ...],
+    focus: tuple[str, ...],
+    requirement: tuple[str, ...],
+    acceptance: tuple[str, ...],
+    kind: str,
+    agent: str | None,
+    parent: str | None,
+    session: str | None,
+    as_json: bool,
+) -> None:
+    """Add one task."""
+    hall = here()
+    ref = _session(hall, session)
+    task_id = files.add(
+        hall.root,
+        ref,
+        title,
+        kind=kind,
+        agent=agent,
+        parent=parent,
+        requirements=requirement,
+        focus_paths=focus,
+        acceptance=acceptance,
+        depends_on=depends_on,
+    )
+    _redraw(hall, ref)
+    if as_json:
+        emit({"session": ref.name, "task": task_id, "path": f"{ref.folder}/{layout.task_file(task_id)}"})
+    else:
+        click.echo(task_id)
+
+
+@command.command()
+@click.argument("text", required=False)
+@click.option(
+    "--from", "source", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A specification."
+)
+@session_option
+@json_option
+def plan(text: str | None, source: Path | None, session: str | None, as_json: bool) -> None:
+    """Let an agent propose tasks; they are checked before a file is written."""
+    hall = here()
+    ref = _session(hall, session)
+    parts = [text or "", source.read_text(encoding="utf-8", errors="replace")[:TEXT_MAX] if source else ""]
+    wanted = "\n\n".join(p for p in parts if p.strip()) or _state(hall, ref).session.project
+    _propose(hall, ref, {"kind": "plan", "text": wanted}, as_json=as_json)
+
+
+@command.command()
+@click.argument("task_id")
+@click.argument("text", required=False, default="")
+@session_option
+@json_option
+def breakdown(task_id: str, text: str, session: str | None, as_json: bool) -> None:
+    """Let an agent divide a task into subtasks."""
+    hall = here()
+    ref = _session(hall, session)
+    state = _state(hall, ref)
+    task = _known(state, task_id)
+    if task_id in state.graph.parent:
+        raise UsageError(f"{task_id} is a subtask; there are two levels and no third")
+    if task in (TaskStatus.COMPLETED, TaskStatus.ACTIVE):
+        raise UsageError(f"{task_id} is {task}; only a task that has not begun can be divided")
+    _propose(hall, ref, {"kind": "breakdown", "task_id": task_id, "text": text}, as_json=as_json)
+
+
+@command.command()
+@click.argument("task_id")
+@click.argument("text")
+@session_option
+@json_option
+def replan(task_id: str, text: str, session: str | None, as_json: bool) -> None:
+    """Let an agent write a task anew; it is then due again."""
+    hall = here()
+    ref = _session(hall, session)
+    state = _state(hall, ref)
+    _known(state, task_id)
+    if task_id in state.graph.children:
+        raise UsageError(
+            f"{task_id} has subtasks; plan one of these anew: {', '.join(state.graph.children[task_id])}"
+        )
+    _propose(hall, ref, {"kind": "replan", "task_id": task_id, "text": text}, as_json=as_json)
+
+
+def _known(state: State, task_id: str) -> TaskStatus:
+    if task_id not in state.tasks:
+        there = ", ".join(state.graph.order) or "none"
+        raise UsageError(f"there is no task {task_id!r}; there are: {there}")
+    return derived_status(state.graph, state.tasks, task_id)
+
+
+def _propose(hall: Hall, ref: SessionRef, request: dict[str, object], *, as_json: bool) -> None:
+    base = hall.look.git("rev-parse", "--verify", "--quiet", "HEAD", check=False).strip()
+    hall.ask_for(ref, {**request, "base": base})
+    run_session(hall, ref, as_json=as_json)
+
+
+@command.command()
+@click.argument("task_ids", nargs=-1)
+@click.option("-j", "--jobs", type=click.IntRange(1, 256), help="How many tasks at once.")
+@click.option("--wait", is_flag=True, help="When parked by a usage limit, wait and go on.")
+@session_option
+@json_option
+def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | None, as_json: bool) -> None:
+    """Run every task whose dependencies are completed, or only those named.
+
+    A blocked task that is named is tried again from its first step.
+    """
+    hall = here()
+    ref = _session(hall, session)
+    _reopen(hall, ref, task_ids)
+    state = _state(hall, ref)
+    _refuse_what_cannot_run(state, task_ids)
+    if hall.settings("task")["trust_commands"]:
+        files.allow(str(hall.root), _commands(state))
+    hall.ask_for(ref, {**_run_request(hall), "tasks": list(task_ids), "jobs": jobs})
+    run_session(hall, ref, as_json=as_json, agents_max=jobs, wait=wait)
+
+
+def _reopen(hall: Hall, ref: SessionRef, task_ids: tuple[str, ...]) -> None:
+    """Make named tasks that failed due again."""
+    state = _state(hall, ref)
+    for task_id in task_ids:
+        _known(state, task_id)
+        for leaf in state.graph.leaves_of(task_id):
+            task = state.tasks[leaf]
+            named = any(n in state.summaries for n in layout.summary_names(leaf))
+            if task.status is TaskStatus.BLOCKED or (task.status is TaskStatus.COMPLETED and not named):
+                hall.change(ref, reopened(state, leaf, hall.look.at, f"tried again after: {task.error}"))
+
+
+def _refuse_what_cannot_run(state: State, task_ids: tuple[str, ...]) -> None:
+    """Say before anything runs what cannot, and what there is nothing to do about."""
+    wanted = {leaf for t in task_ids for leaf in state.graph.leaves_of(t)} or set(state.graph.leaves)
+    open_leaves = [
+        t for t in state.graph.leaves if t in wanted and state.tasks[t].status is not TaskStatus.COMPLETED
+    ]
+    if not state.tasks:
+        raise NothingToDo('there are no tasks; `rondel task plan "…"` or `rondel task add "…"`')
+    if not open_leaves:
+        raise NothingToDo("every task is completed; `rondel task complete` ends the session")
+    wrong = [f"{t}: {state.unusable[t]}" for t in open_leaves if t in state.unusable]
+    if wrong:
+        raise RondelError("nothing was run, because these cannot:\n  " + "\n  ".join(wrong))
+
+
+def _run_request(hall: Hall) -> dict[str, object]:
+    settings, project = hall.settings("task"), hall.config.project
+    branch = hall.look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
+    if not branch:
+        raise UsageError("HEAD is on no branch; switch to the one that the work should go to")
+    sandbox = SANDBOX if settings["sandbox"] or hall.config.workspaces.sandbox else ""
+    if sandbox and shutil.which(SANDBOX) is None:
+        raise UsageError(f"a sandbox is asked for and {SANDBOX} is not installed; install it or turn it off")
+    return {
+        "kind": "run",
+        "target": branch,
+        "checks": project.checks or project.test,
+        "sandbox": sandbox,
+        "step_timeout_s": settings["step_timeout_s"],
+    }
+
+
+# -- permissions, checks, documents -----------------------------------------------------------
+
+
+def _commands(state: State) -> list[trust.Waiting]:
+    """The commands of tasks that are not completed and that nobody has allowed."""
+    tasks = [state.tasks[t] for t in state.graph.order if state.tasks[t].status is not TaskStatus.COMPLETED]
+    return trust.waiting_in(tasks, state.allowed)
+
+
+@command.command()
+@click.option("--all", "everything", is_flag=True, help="Allow what is listed without asking.")
+@session_option
+def allow(everything: bool, session: str | None) -> None:
+    """List the commands of task files that are not yet allowed, and ask.
+
+    A permission is for the exact text of a command in this repository. It is kept in your
+    own state folder.
+    """
+    hall = here()
+    state = _state(hall, _session(hall, session))
+    found = _commands(state)
+    if not found:
+        say("every command is allowed")
+        return
+    for one in found:
+        click.echo(f"{one.task_id} {_visible(one.step)}:\n    {_visible(one.command)}")
+    if not everything and not sys.stdin.isatty():
+        say(f"{len(found)} commands are not allowed; `rondel task allow --all` allows what is listed here")
+        sys.exit(3)
+    if everything or click.confirm(f"Allow these {len(found)} commands?"):
+        say(f"allowed: {files.allow(str(hall.root), found)}")
+    else:
+        sys.exit(3)
+
+
+def _visible(text: str) -> str:
+    """A text in which nothing can hide: control characters are written out."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    ).replace("\n", "\n    ")
+
+
+@command.command()
+@session_option
+@json_option
+def validate(session: str | None, as_json: bool) -> None:
+    """Check the task files against the integrity rules."""
+    hall = here()
+    state = _state(hall, _session(hall, session))
+    found = [{"file": p.file, "rule": "required-fields", "message": p.message} for p in state.damage]
+    found += [{"file": f.file, "rule": f.rule, "message": f.message} for f in state.findings]
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        for one in found:
+            click.echo(f"{one['file']}: {one['rule']}: {_visible(one['message'])}")
+        for task in state.tasks.values():
+            for note in (n for n in task.notes if n.rule == "shape"):
+                say(f"note: {task.file}: {_visible(note.message)}")
+        if not found:
+            say(f"{len(state.tasks)} tasks, no rule is broken")
+    sys.exit(1 if found else 0)
+
+
+@command.command()
+@session_option
+def todo(session: str | None) -> None:
+    """Draw the list of tasks anew and print it."""
+    hall = here()
+    ref = _session(hall, session)
+    _redraw(hall, ref)
+    click.echo((hall.root / ref.folder / layout.TODO).read_text(encoding="utf-8"), nl=False)

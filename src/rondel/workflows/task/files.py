@@ -1,0 +1,409 @@
+"""Files: what a person does to sessions and tasks, and what they allowed. The one module that writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import platformdirs
+
+from rondel.errors import DamagedFile, RondelError, UsageError
+from rondel.model.changes import Document
+from rondel.model.names import slug
+from rondel.model.summary import Problem
+from rondel.model.times import stamp
+from rondel.model.workflow import SessionRef
+from rondel.store import disk, documents, files
+from rondel.store.snapshot import DiskSnapshot
+from rondel.workflows.task import documents as views
+from rondel.workflows.task import ids, layout, trust
+from rondel.workflows.task import read as reading
+from rondel.workflows.task.complexity import Complexity
+from rondel.workflows.task.schema import TaskStatus, new_task
+from rondel.workflows.task.state import Phase, SessionStatus, State
+from rondel.workflows.task.validate import path_problem
+
+TRIES = 100  # how often a race for a name is tried again
+
+
+# -- sessions ---------------------------------------------------------------------------
+
+
+def start(root: Path, topic: str, complexity: Complexity = Complexity.SIMPLE) -> SessionRef:
+    """A new session, which becomes the active one. Its name has a number only when another has it."""
+    topic = " ".join(topic.split())
+    if not topic:
+        raise UsageError('a session needs a topic: rondel task start "User auth"')
+    name = f"{layout.PREFIX}{slug(topic)}"
+    names = [name, *(f"{name}-{n:03d}" for n in range(2, 1000))]
+    folder = files.claim_folder(root / layout.HOME, names)
+    files.make_folder(folder / layout.TASKS)
+    for path, text in views.of_nothing(topic, complexity).items():
+        files.write(folder / path, text.encode())
+    documents.edit(folder / layout.SESSION, lambda _: template(folder.name, topic, complexity))
+    switch(root, folder.name)
+    return reading.ref_of(folder.name)
+
+
+def template(session_id: str, topic: str, complexity: Complexity = Complexity.SIMPLE) -> Document:
+    """The document of a session that has just begun."""
+    return {
+        "session_id": session_id,
+        "project": topic,
+        "type": str(complexity),
+        "current_phase": str(Phase.PLAN),
+        "status": str(SessionStatus.ACTIVE),
+        "progress": {"completed_phases": [], "current_tasks": []},
+    }
+
+
+def markers(root: Path) -> list[str]:
+    """The sessions that have a marker, the newest first."""
+    found = []
+    home = root / layout.HOME
+    for path in home.glob(f"{layout.MARKER}*") if home.is_dir() else ():
+        try:
+            found.append((path.lstat().st_mtime_ns, path.name.removeprefix(layout.MARKER)))
+        except FileNotFoundError:
+            continue
+    return [name for _, name in sorted(found, reverse=True)]
+
+
+def active(root: Path) -> str | None:
+    """The active session: of those with a marker and a folder the newest."""
+    return next((n for n in markers(root) if (root / layout.HOME / n).is_dir()), None)
+
+
+def switch(root: Path, session_id: str) -> str | None:
+    """Make a session the active one; gives the one that was.
+
+    One rename: at no moment is there none, or two.
+    """
+    home = root / layout.HOME
+    if not (home / session_id).is_dir():
+        there = ", ".join(r.id for r in reading.sessions(DiskSnapshot(root))) or "none"
+        raise UsageError(f"there is no session {session_id!r}; there are: {there}")
+    before = _move_marker(home, session_id)
+    if before is not None and before != session_id:
+        _set_status(home / before, SessionStatus.PAUSED)
+    _set_status(home / session_id, SessionStatus.ACTIVE)
+    return before
+
+
+def _move_marker(home: Path, session_id: str) -> str | None:
+    new = home / layout.marker(session_id)
+    for _ in range(TRIES):
+        old = next(iter(markers(home.parent)), None)
+        if old is None:
+            files.write(new, b"")
+            return None
+        if old == session_id:
+            return old
+        path = home / layout.marker(old)
+        try:
+            os.utime(path)  # the newest marker counts
+            disk.current.rename(os.fspath(path), os.fspath(new))
+        except FileNotFoundError:
+            continue  # somebody else switched at the same moment
+        disk.current.sync_folder(os.fspath(home))
+        return old
+    raise RondelError(f"the active session changes all the time; switch to {session_id} again")
+
+
+def _set_status(folder: Path, status: SessionStatus) -> None:
+    """Note a status; a completed session stays completed unless it is taken up again."""
+    path = folder / layout.SESSION
+
+    def change(body: Document) -> Document:
+        if body and (status is SessionStatus.ACTIVE or body.get("status") != SessionStatus.COMPLETED):
+            body["status"] = str(status)
+        return body
+
+    try:
+        documents.edit(path, change)
+    except DamagedFile:
+        return  # the marker says what is active; doctor mends the file
+
+
+def pause(root: Path, session_id: str) -> None:
+    """A session that is not the active one any more."""
+    _remove_marker(root, session_id)
+    _set_status(root / layout.HOME / session_id, SessionStatus.PAUSED)
+
+
+def complete(root: Path, session_id: str) -> None:
+    """A session is over. What is unfinished stays as it is."""
+
+    def change(body: Document) -> Document:
+        body["status"] = str(SessionStatus.COMPLETED)
+        return body
+
+    documents.edit(root / layout.HOME / session_id / layout.SESSION, change)
+    _remove_marker(root, session_id)
+
+
+def _remove_marker(root: Path, session_id: str) -> None:
+    path = root / layout.HOME / layout.marker(session_id)
+    try:
+        disk.current.unlink(os.fspath(path))
+    except FileNotFoundError:
+        return
+    disk.current.sync_folder(os.fspath(path.parent))
+
+
+def state_of(root: Path, ref: SessionRef) -> State:
+    """What a session's files show."""
+    return reading.read(DiskSnapshot(root / ref.folder, ref.beside), ref, allowed(os.fspath(root)))
+
+
+# -- tasks ------------------------------------------------------------------------------
+
+
+def add(
+    root: Path,
+    ref: SessionRef,
+    title: str,
+    *,
+    kind: str = "feature",
+    agent: str | None = None,
+    parent: str | None = None,
+    requirements: Sequence[str] = (),
+    focus_paths: Sequence[str] = (),
+    acceptance: Sequence[str] = (),
+    depends_on: Sequence[str] = (),
+) -> str:
+    """A new task under the next free id; nobody else gets the same one."""
+    title = " ".join(title.split())
+    state = state_of(root, ref)
+    _check_new(state, title, parent, focus_paths, depends_on)
+    taken = set(state.tasks)
+    for _ in range(TRIES):
+        task_id = ids.next_sub(parent, taken) if parent else ids.next_main(taken)
+        body = new_task(
+            task_id,
+            title,
+            kind=kind,
+            agent=agent,
+            requirements=requirements,
+            focus_paths=focus_paths,
+            acceptance=acceptance,
+            depends_on=depends_on,
+        )
+        context = body["context"]
+        if parent and isinstance(context, dict):
+            context["parent"] = parent
+        if _create(root / ref.folder / layout.task_file(task_id), body):
+            if parent:
+                documents.edit(root / ref.folder / state.tasks[parent].file, _as_container)
+            return task_id
+        taken.add(task_id)
+    raise RondelError(f"no free id among {len(taken)} tasks")
+
+
+def _check_new(
+    state: State, title: str, parent: str | None, focus_paths: Sequence[str], depends_on: Sequence[str]
+) -> None:
+    if not title:
+        raise UsageError("a task needs a title")
+    there = ", ".join(state.graph.order) or "none"
+    for other in (*depends_on, *([parent] if parent else ())):
+        if other not in state.tasks:
+            raise UsageError(f"there is no task {other!r}; there are: {there}")
+    if parent and (parent in state.graph.parent or ids.parent_of(parent)):
+        raise UsageError(f"{parent} is a subtask; there are two levels and no third")
+    if parent and state.tasks[parent].status in (TaskStatus.COMPLETED, TaskStatus.ACTIVE):
+        raise UsageError(f"{parent} is {state.tasks[parent].status}; add a task beside it")
+    for path in focus_paths:
+        wrong = path_problem(path)
+        if wrong:
+            raise UsageError(wrong)
+
+
+def _create(path: Path, body: Document) -> bool:
+    """Write a new document; False when there is one already."""
+    made = False
+
+    def change(old: Document) -> Document:
+        nonlocal made
+        made = not old
+        return old or body
+
+    documents.edit(path, change)
+    return made
+
+
+def _as_container(body: Document) -> Document:
+    body["status"] = str(TaskStatus.CONTAINER)
+    return body
+
+
+# -- permissions ------------------------------------------------------------------------
+
+
+def permissions() -> Path:
+    """Where a person's permissions are: in their own state folder, never in a repository."""
+    return Path(platformdirs.user_state_dir("rondel")) / "task-commands.json"
+
+
+def allowed(root: str) -> frozenset[str]:
+    """The digests of the commands that the person allowed in this repository."""
+    try:
+        body = documents.load(permissions())
+    except RondelError:
+        return frozenset()  # what cannot be read allows nothing
+    found = body.get(os.path.realpath(root))
+    return frozenset(found) if isinstance(found, dict) else frozenset()
+
+
+def allow(root: str, commands: Iterable[trust.Waiting]) -> int:
+    """Allow commands in this repository; how many are new."""
+    new = {c.digest: c.command for c in commands}
+    added = 0
+
+    def change(body: Document) -> Document:
+        nonlocal added
+        key = os.path.realpath(root)
+        known = body.get(key)
+        here = known if isinstance(known, dict) else {}
+        added = len(set(new) - set(here))
+        at = stamp(datetime.now(UTC))
+        body[key] = {**{d: {"command": c, "at": at} for d, c in new.items()}, **here}
+        return body
+
+    documents.edit(permissions(), change)
+    return added
+
+
+# -- doctor -----------------------------------------------------------------------------
+
+Mend = Callable[[], None]
+
+
+def doctor(root: str, *, repair: bool) -> list[tuple[str, Problem]]:
+    """What is wrong with markers, session files and the hierarchy; with `repair`, mended."""
+    found: list[tuple[str, Problem]] = []
+    home = Path(root)
+    for session, problem, mend in [*_markers(home), *_sessions(home)]:
+        if repair:
+            mend()
+        words = "done" if repair else "`rondel doctor --repair` does it"
+        found.append(
+            (session, Problem(problem.rule, problem.file, problem.message, f"{problem.repair}: {words}"))
+        )
+    return found
+
+
+def _markers(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
+    """Markers of sessions that are gone, and more than one."""
+    alive = []
+    for name in markers(root):
+        file = f"{layout.HOME}/{layout.marker(name)}"
+        if (root / layout.HOME / name).is_dir():
+            alive.append(name)
+        else:
+            words = f"the active session {name} is not there"
+            yield (
+                f"task:{name}",
+                Problem("marker-orphaned", file, words, "remove the marker"),
+                _remover(root, name),
+            )
+    for name in alive[1:]:
+        words = f"{alive[0]} has a newer marker"
+        problem = Problem("several-markers", f"{layout.HOME}/{layout.marker(name)}", words, f"pause {name}")
+        yield f"task:{name}", problem, _pauser(root, name)
+
+
+def _remover(root: Path, name: str) -> Mend:
+    return lambda: _remove_marker(root, name)
+
+
+def _pauser(root: Path, name: str) -> Mend:
+    return lambda: pause(root, name)
+
+
+def _sessions(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
+    for ref in reading.sessions(DiskSnapshot(root)):
+        state = state_of(root, ref)
+        folder = root / ref.folder
+        if not state.session.readable:
+            words = f"{layout.SESSION} is missing or damaged"
+            problem = Problem("session-file", layout.SESSION, words, "write it anew from what the tasks show")
+            yield ref.name, problem, _rewriter(folder, state)
+        for path, words, mended in _hierarchy(state):
+            problem = Problem("hierarchy", path, words, "mend it")
+            yield ref.name, problem, _mender(folder, path, mended)
+
+
+def _rewriter(folder: Path, state: State) -> Mend:
+    def mend() -> None:
+        path = folder / layout.SESSION
+        _keep(folder, layout.SESSION, move=True)
+        body = template(state.ref.id, state.session.project, state.session.complexity)
+        body["current_phase"] = str(state.phase)
+        body["status"] = str(SessionStatus.ACTIVE if state.is_marked else SessionStatus.PAUSED)
+        documents.edit(path, lambda _: body)
+
+    return mend
+
+
+def _hierarchy(state: State) -> Iterator[tuple[str, str, Callable[[Document], Document]]]:
+    """Parents and subtasks that do not know each other."""
+    for parent_id in state.graph.children:
+        if state.tasks[parent_id].status is not TaskStatus.CONTAINER:
+            yield (
+                state.tasks[parent_id].file,
+                f"{parent_id} has subtasks and is not a container",
+                _as_container,
+            )
+    missing = {p for t in state.tasks if (p := ids.parent_of(t)) is not None and t not in state.graph.parent}
+    for parent_id in sorted(missing, key=ids.order):
+        words = f"{parent_id} has subtasks and no file"
+        yield layout.task_file(parent_id), words, _made_parent(parent_id)
+    for task_id in state.tasks:
+        above = ids.parent_of(task_id)
+        if above is not None and state.tasks[task_id].parent is None and not state.tasks[task_id].inner:
+            yield (
+                state.tasks[task_id].file,
+                f"{task_id} does not name its parent {above}",
+                _with_parent(above),
+            )
+
+
+def _made_parent(parent_id: str) -> Callable[[Document], Document]:
+    return lambda old: old or _as_container(new_task(parent_id, f"Tasks under {parent_id}"))
+
+
+def _with_parent(parent_id: str) -> Callable[[Document], Document]:
+    def change(body: Document) -> Document:
+        context = body.get("context")
+        if not isinstance(context, dict):
+            context = body["context"] = {}
+        context["parent"] = parent_id
+        return body
+
+    return change
+
+
+def _mender(folder: Path, path: str, change: Callable[[Document], Document]) -> Mend:
+    def mend() -> None:
+        _keep(folder, path, move=False)
+        documents.edit(folder / path, change)
+
+    return mend
+
+
+def _keep(folder: Path, path: str, *, move: bool) -> None:
+    """Keep what is about to be replaced, under a name that says so."""
+    data = files.read(folder / path) if (folder / path).is_file() else None
+    aside = folder / ".rondel/aside"
+    if data is None:
+        return
+    files.make_folder(aside)
+    flat = path.replace("/", "__")
+    spot = next(p for n in range(1, 10_000) if not os.path.lexists(p := aside / f"{flat}.replaced-{n}"))
+    if move:
+        files.aside(folder / path, spot)
+    else:
+        files.write(spot, data)

@@ -1,0 +1,155 @@
+"""A session in short: what `rondel status` says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from rondel.model.actions import Decide
+from rondel.model.summary import Problem, Status, Summary
+from rondel.workflows.task import layout
+from rondel.workflows.task.graph import can_still_run, derived_status
+from rondel.workflows.task.plan import plan
+from rondel.workflows.task.schema import TaskStatus
+from rondel.workflows.task.state import SessionStatus, State
+
+NAMED_MAX = 5
+
+
+def summary(state: State) -> Summary:
+    """The session in short."""
+    question = (
+        next((a.question for a in plan(state) if isinstance(a, Decide)), None) if _runs(state) else None
+    )
+    status, why = _status(state, question)
+    changed = state.files.mtime(layout.SESSION)
+    return Summary(
+        title=state.session.project,
+        status=status,
+        phase=str(state.phase),
+        done=state.front.completed,
+        total=len(state.graph.leaves),
+        waiting_for=question or why,
+        updated_at=datetime.fromtimestamp(changed, UTC) if changed else None,
+        problems=tuple(problems(state)),
+        next=_next(state, question),
+        state=_document(state),
+    )
+
+
+def _runs(state: State) -> bool:
+    return state.session.status is not SessionStatus.COMPLETED and state.request.kind == "run"
+
+
+def _status(state: State, question: str | None) -> tuple[Status, str | None]:
+    """The status, and what is wrong when something is."""
+    if state.session.status is SessionStatus.COMPLETED:
+        return Status.COMPLETED, None
+    if not state.session.readable:
+        return Status.DAMAGED, None
+    if question:
+        return Status.WAITING, None
+    stuck = stuck_leaves(state) if _runs(state) and not _can_go_on(state) else []
+    if stuck:
+        named = ", ".join(stuck[:NAMED_MAX]) + (" …" if len(stuck) > NAMED_MAX else "")
+        return Status.FAILED, f"nothing more can run: {named}"
+    return (Status.ACTIVE if state.is_marked else Status.PAUSED), None
+
+
+def _can_go_on(state: State) -> bool:
+    leaves = [leaf for _, _, leaf in (*state.front.active, *state.front.ready)]
+    return any(t not in state.unusable and state.selected(t) for t in leaves)
+
+
+def stuck_leaves(state: State) -> list[str]:
+    """The leaves that stand still until somebody helps, each with its reason."""
+    found = []
+    for leaf in state.graph.leaves:
+        if not state.selected(leaf):
+            continue
+        task = state.tasks[leaf]
+        if task.status is TaskStatus.BLOCKED:
+            found.append(f"{leaf} is blocked ({task.error or 'no reason is recorded'})")
+        elif task.status is not TaskStatus.COMPLETED and leaf in state.unusable:
+            found.append(f"{leaf} cannot run ({state.unusable[leaf]})")
+        elif task.status is TaskStatus.PENDING and not can_still_run(state.graph, state.tasks, leaf):
+            found.append(f"{leaf} waits for a task that does not run")
+    return found
+
+
+def _next(state: State, question: str | None) -> str:
+    if state.session.status is SessionStatus.COMPLETED:
+        return ""
+    if question:
+        return (
+            "rondel task allow" if "rondel task allow" in question else f"rondel approve task:{state.ref.id}"
+        )
+    if not state.tasks:
+        return 'rondel task plan "…"'
+    if state.all_completed:
+        return "rondel task complete"
+    return "rondel task run" if state.is_marked else f"rondel task switch {state.ref.id}"
+
+
+def problems(state: State) -> Iterable[Problem]:
+    """Everything that the files show and should not."""
+    yield from state.damage
+    if state.session.problem:
+        repair = "" if state.session.readable else "`rondel doctor --repair` writes it anew"
+        yield Problem("session-file", layout.SESSION, state.session.problem, repair)
+    if state.markers > 1 and state.is_marked:
+        words = f"{state.markers} sessions have a marker; the newest counts"
+        yield Problem(
+            "several-markers", layout.marker(state.ref.id), words, "`rondel doctor --repair` keeps it"
+        )
+    for finding in state.findings:
+        yield Problem(finding.rule, finding.file, finding.message)
+    for task in state.tasks.values():
+        for note in task.notes:
+            if note.rule == "shape":
+                yield Problem(note.rule, task.file, note.message)
+        named = any(n in state.summaries for n in layout.summary_names(task.id))
+        if task.status is TaskStatus.COMPLETED and task.id in state.graph.needs and not named:
+            words = f"{task.id} is completed, and there is no {layout.summary_file(task.id)}"
+            yield Problem("summary-missing", task.file, words, "write it, or run the task again by its id")
+        if task.status is TaskStatus.CONTAINER and task.id not in state.graph.children:
+            yield Problem(
+                "hierarchy", task.file, f"{task.id} is a container without subtasks", "break it down"
+            )
+        elif task.status is not TaskStatus.CONTAINER and task.id in state.graph.children:
+            words = f"{task.id} has subtasks and is not a container"
+            yield Problem("hierarchy", task.file, words, "`rondel doctor --repair` makes it one")
+
+
+def _document(state: State) -> dict[str, object]:
+    """The session's document after reconciliation, and what is derived."""
+    info = state.session
+    return {
+        "session_id": state.ref.id,
+        "project": info.project,
+        "type": str(info.complexity),
+        "current_phase": str(state.phase),
+        "status": str(effective_status(state)),
+        "progress": {
+            "completed_phases": list(info.completed_phases),
+            "current_tasks": [leaf for _, _, leaf in state.front.active],
+        },
+        "active": state.is_marked,
+        "tasks": [
+            {
+                "id": t,
+                "title": state.tasks[t].title,
+                "status": str(derived_status(state.graph, state.tasks, t)),
+                "depends_on": list(state.tasks[t].depends_on),
+                "error": state.tasks[t].error or None,
+            }
+            for t in state.graph.order
+        ],
+    }
+
+
+def effective_status(state: State) -> SessionStatus:
+    """The status of a session: completed when its document says so, else what the marker says."""
+    if state.session.status is SessionStatus.COMPLETED:
+        return SessionStatus.COMPLETED
+    return SessionStatus.ACTIVE if state.is_marked else SessionStatus.PAUSED

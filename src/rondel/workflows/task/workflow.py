@@ -1,0 +1,92 @@
+"""The task workflow: a planned session of tasks and subtasks, run by dependency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from rondel.model.actions import Action, Ask
+from rondel.model.changes import Change
+from rondel.model.outcomes import Outcome
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem, Summary
+from rondel.model.workflow import SessionRef, Workflow
+from rondel.workflows.task import apply as applying
+from rondel.workflows.task import files as on_disk
+from rondel.workflows.task import layout, prompts
+from rondel.workflows.task import plan as planning
+from rondel.workflows.task import read as reading
+from rondel.workflows.task.proposals import proposal
+from rondel.workflows.task.state import State
+from rondel.workflows.task.summarise import summary
+
+
+class TaskWorkflow(Workflow[State]):
+    """See `rondel.model.workflow.Workflow`."""
+
+    name: ClassVar[str] = "task"
+
+    def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
+        """See `Workflow`."""
+        return reading.sessions(repo)
+
+    def read(self, files: Snapshot, ref: SessionRef) -> State:
+        """See `Workflow`. What a person allowed is theirs, and comes from their own folder."""
+        return reading.read(files, ref, _allowed(files, ref))
+
+    def reread(self, state: State, files: Snapshot, ref: SessionRef, changed: frozenset[str]) -> State:
+        """See `Workflow`."""
+        return reading.reread(state, files, changed)
+
+    def plan(self, state: State) -> Iterable[Action]:
+        """See `Workflow`."""
+        return planning.plan(state)
+
+    def prompt(self, state: State, ask: Ask) -> str:
+        """See `Workflow`."""
+        task = applying.task_of(state, ask)
+        return prompts.work_prompt(state, task) if task else prompts.proposal_prompt(state)
+
+    def check(self, state: State, ask: Ask, text: str) -> str | None:
+        """See `Workflow`."""
+        if ask.path.startswith(f"{layout.PROPOSALS}/"):
+            return proposal(state, state.request.kind, text).error or None
+        return (
+            None
+            if text.strip()
+            else "there is no report; say what was done, what was decided and what others need to know"
+        )
+
+    def begin(self, state: State, action: Action, at: datetime) -> Sequence[Change]:
+        """See `Workflow`."""
+        return applying.begin(state, action)
+
+    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
+        """See `Workflow`."""
+        return applying.apply(state, action, outcome)
+
+    def summary(self, state: State) -> Summary:
+        """See `Workflow`."""
+        return summary(state)
+
+    def artifact(self, state: State, number: int | None) -> str | None:
+        """See `Workflow`."""
+        return layout.TODO
+
+    def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
+        """See `Workflow`."""
+        return on_disk.doctor(root, repair=repair)
+
+    def settings(self) -> Mapping[str, object]:
+        """See `Workflow`."""
+        return {"trust_commands": False, "step_timeout_s": 600.0, "sandbox": False}
+
+
+def _allowed(files: Snapshot, ref: SessionRef) -> frozenset[str]:
+    """What the person allowed in the repository that a session is in."""
+    if not files.place:
+        return frozenset()
+    depth = len(PurePosixPath(ref.folder).parts)
+    return on_disk.allowed(PurePosixPath(files.place).parents[depth - 1].as_posix())
