@@ -37,7 +37,7 @@ from rondel.model.names import inside
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
 from rondel.model.times import parse_time
 
-Script = Callable[[Request], "Reply | str | Awaitable[Reply | str]"]
+Script = Callable[[Request], Reply | str | Awaitable[Reply | str]]
 KEPT = "mock.json"
 
 
