@@ -151,7 +151,8 @@ class Hall:
         found = flow.summary(flow.read(self.files(ref), ref))
         folder = self.root / ref.folder
         if holder(folder / ".rondel/run") is not None:
-            return replace(found, status=Status.RUNNING)
+            problems = tuple(p for p in found.problems if not p.when_idle)
+            return replace(found, status=Status.RUNNING, problems=problems)
         if found.status not in (Status.ACTIVE, Status.WAITING):
             return found
         if control.read(folder) is not None:

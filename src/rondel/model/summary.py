@@ -21,12 +21,16 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """Something a file shows that should not be. `repair` says what to do about it."""
+    """Something a file shows that should not be. `repair` says what to do about it.
+
+    With `when_idle` it is one only while no driver works on the session.
+    """
 
     rule: str
     file: str
     message: str
     repair: str = ""
+    when_idle: bool = False
     repaired: bool = False
 
 
