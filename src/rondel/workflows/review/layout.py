@@ -1,0 +1,121 @@
+"""Where the files of a review are. The only module that spells their names.
+
+    .ocr/sessions/{YYYY-MM-DD}-{branch}/
+    ├── state.json  discovered-standards.md  requirements.md  context.md
+    └── rounds/round-N/{reviews/<type>-<k>.md, discourse.md, round-meta.json, final.md}
+
+What the document has no place for is in `.rondel/parts/round-N/`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+
+from rondel.model.digests import digest
+from rondel.model.names import folder_name
+
+SESSIONS = ".ocr/sessions"
+PERSONAS = ".ocr/reviewers"
+STATE = "state.json"
+STANDARDS = "discovered-standards.md"
+REQUIREMENTS = "requirements.md"
+CONTEXT = "context.md"
+ROUNDS = "rounds"
+RONDEL = ".rondel"
+DECISIONS = ".rondel/decisions"
+PARTS = ".rondel/parts"
+BRANCH_MAX = 80
+_REVIEWER = re.compile(r"[a-z0-9][a-z0-9-]{0,60}-[1-9][0-9]?")
+_SESSION = re.compile(r"(\d{4}-\d{2}-\d{2})-.+")
+
+
+class Phase(StrEnum):
+    """The eight phases, in order."""
+
+    CONTEXT = "context"
+    CHANGE_CONTEXT = "change-context"
+    ANALYSIS = "analysis"
+    REVIEWS = "reviews"
+    AGGREGATION = "aggregation"
+    DISCOURSE = "discourse"
+    SYNTHESIS = "synthesis"
+    COMPLETE = "complete"
+
+    @property
+    def number(self) -> int:
+        """1 to 8, as `phase_number` has it."""
+        return list(Phase).index(self) + 1
+
+
+@dataclass(frozen=True)
+class RoundFiles:
+    """The files of one round. `name` is its folder's, which a person may have padded: `round-08`."""
+
+    number: int
+    name: str
+
+    @property
+    def folder(self) -> str:
+        """The round's folder."""
+        return f"{ROUNDS}/{self.name}"
+
+    @property
+    def reviews(self) -> str:
+        """The folder of the reviewers' answers."""
+        return f"{self.folder}/reviews"
+
+    def review(self, reviewer: str) -> str:
+        """One reviewer's answer."""
+        return f"{self.reviews}/{reviewer}.md"
+
+    @property
+    def discourse(self) -> str:
+        """What the reviewers said about each other's findings."""
+        return f"{self.folder}/discourse.md"
+
+    @property
+    def meta(self) -> str:
+        """The round's result as JSON; written before `final`."""
+        return f"{self.folder}/round-meta.json"
+
+    @property
+    def final(self) -> str:
+        """The final review. Written last: it marks the round as complete."""
+        return f"{self.folder}/final.md"
+
+    def part(self, path: str) -> str:
+        """An answer of this round that has no file in the document."""
+        return f"{PARTS}/round-{self.number}/{path}"
+
+
+def round_files(number: int, name: str | None = None) -> RoundFiles:
+    """The files of round `number`; new rounds are unpadded."""
+    return RoundFiles(number, name or f"round-{number}")
+
+
+def session_name(day: date, branch: str, again: int = 1) -> str:
+    """The folder of a branch's reviews of a day: `2026-11-15-fix-a` for `fix/a`.
+
+    Where another branch has that folder, `again` counts on: `2026-11-15-fix-a-2`.
+    """
+    name = folder_name(branch)
+    if len(name) > BRANCH_MAX or len(name.encode()) > 2 * BRANCH_MAX:
+        while len(name) > BRANCH_MAX - 9 or len(name.encode()) > 2 * BRANCH_MAX:
+            name = name[:-1]
+        name = f"{name.rstrip('-.')}-{digest(branch)[:8]}"
+    suffix = "" if again == 1 else f"-{again}"
+    return f"{day.isoformat()}-{name}{suffix}"
+
+
+def day_of(session: str) -> str | None:
+    """The day in a session's name, or None when it is not one of ours."""
+    match = _SESSION.fullmatch(session)
+    return match[1] if match else None
+
+
+def is_reviewer(name: str) -> bool:
+    """Whether a name is a reviewer's: `principal-1`."""
+    return _REVIEWER.fullmatch(name) is not None

@@ -1,0 +1,119 @@
+"""Texts of others in our Markdown: they cannot end a fence, hide what follows, or pose as our headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+HEADING_MAX = 6
+
+
+def closed(text: str) -> str:
+    """Markdown whose last fence is closed and which opens no comment that swallows what follows."""
+    fence = ""
+    for _, fence in _fenced(text):  # noqa: B007 - the last one is what counts
+        pass
+    text = f"{text}\n{fence}" if fence else text
+    return text if text.rfind("<!--") <= text.rfind("-->") else text.replace("<!--", "&lt;!--")
+
+
+def demoted(text: str, levels: int = 2) -> str:
+    """Markdown with its headings `levels` lower, so that it fits below another; fences stay as they are."""
+    rows = []
+    for line, fence in _fenced(closed(text)):
+        depth = len(line) - len(line.lstrip("#"))
+        if not fence and 0 < depth <= HEADING_MAX and line[depth : depth + 1].isspace():
+            rows.append("#" * min(HEADING_MAX, levels + depth) + line[depth:])
+        else:
+            rows.append(line)
+    return "\n".join(rows)
+
+
+_CLAIM = re.compile(
+    r"(?:(?:final|overall|our) )?verdict\b|(?:blockers?|should[\s_-]?fix(?:es)?|suggestions?)\W*:",
+    re.IGNORECASE,
+)
+
+
+def quoted(text: str) -> str:
+    """A text of an agent as a paragraph of ours: no heading, rule, verdict or count, nothing left open.
+
+    Whoever reads the review, a person or a program, cannot take an agent's words for the result.
+    """
+    rows = []
+    for line, fence in _fenced(closed(text.strip())):
+        bare = line.lstrip()
+        poses = not fence and (bare.startswith(("#", "<!--")) or re.fullmatch(r"[=*_-]{2,}\s*", bare))
+        claims = not fence and _CLAIM.match(re.sub(r"^(?:\d+\.|[\W\d_])+", "", line))
+        rows.append(f"\\{bare}" if poses else f"Said: {bare}" if claims else line)
+    return "\n".join(rows)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A text as a block of its own; the fence is longer than any in it."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    mark = "`" * (longest + 1)
+    return f"{mark}{language}\n{text.rstrip(chr(10))}\n{mark}"
+
+
+def cell(text: str, length_max: int = 120) -> str:
+    """A text as one cell of a table."""
+    flat = " ".join(text.split()).replace("|", "\\|")
+    return flat if len(flat) <= length_max else flat[: length_max - 1] + "…"
+
+
+def section(text: str, name: str) -> str:
+    """The text below the heading that begins with `name`, to the next heading of its level or above."""
+    rows: list[str] = []
+    depth = 0
+    for line, fence in _fenced(text.replace("\r\n", "\n")):
+        match = None if fence else re.match(r"(#{1,6})\s+(?:\W*\d*[.)]?\s*)?(.*)", line)
+        if match and depth and len(match[1]) <= depth:
+            break
+        if depth:
+            rows.append(line)
+        elif match and match[2].strip("*_: ").lower().startswith(name.lower()):
+            depth = len(match[1])
+    return "\n".join(rows).strip()
+
+
+def bullets(text: str, items_max: int = 20) -> list[str]:
+    """The items of a list, each on one line; of a text without a list its lines. Fenced blocks are none."""
+    items: list[str] = []
+    for line, fence in _fenced(text):
+        if fence or _FENCE.match(line):
+            continue
+        match = re.match(r"\s*(?:[-*+]|\d+[.)])\s+(.*)", line)
+        if match:
+            items.append(match[1].strip())
+        elif line.strip() and items and line[:1].isspace():
+            items[-1] += " " + line.strip()
+        elif line.strip():
+            items.append(line.strip())
+    return [i for i in items if not re.fullmatch(r"[*_]*(none|n/a|nothing|no questions?)[*_.!]*", i.lower())][
+        :items_max
+    ]
+
+
+def cut(text: str, size_max: int, what: str) -> str:
+    """The text, or its beginning and a note of how much is left out."""
+    if len(text) <= size_max:
+        return text
+    kept = max(0, size_max - 120)
+    return f"{closed(text[:kept])}\n\n[{len(text) - kept} more characters of {what} are left out]"
+
+
+def _fenced(text: str) -> Iterator[tuple[str, str]]:
+    """Each line with the fence that is open after it; a fence's own lines count as inside."""
+    fence = ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+            yield line, fence
+        elif mark and mark[1].startswith(fence) and not line.strip().strip("`~"):
+            yield line, ""
+            fence = ""
+        else:
+            yield line, fence

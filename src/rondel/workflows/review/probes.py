@@ -1,0 +1,215 @@
+"""Looking at the repository: the change between two commits, and what became of old findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rondel.errors import GitError, RondelError
+from rondel.model.workflow import Look
+from rondel.workflows.review.change import Change, Changed, FileDiff, Kind, kind_of, parse_diff
+from rondel.workflows.review.evidence import QUOTE_MIN
+from rondel.workflows.review.target import NO_OWN, Target, pin
+from rondel.workflows.review.target import Kind as TargetKind
+
+DIFF_MAX = 8_000_000  # characters of diff that are kept for a round
+FILE_MAX = 1_000_000  # bytes of a file, before or after, that is still shown
+COMMITS_MAX = 100
+SINCE_MAX = 200_000
+_BATCH = 100
+_PLAIN = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
+_DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", "-U5", "--ignore-submodules=dirty")
+_WORDS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "copied", "T": "type-changed"}
+
+
+def look_at_change(base: str, head: str, look: Look) -> Change:
+    """The change between two commits, within bounds whatever its size."""
+    entries = list(_raw(base, head, look))
+    counts = _numstat(base, head, look)
+    attributes = _attributes([entry.path for entry in entries], look)
+    large = _large(entries, look)
+    files = [_in_short(entry, counts, attributes, large) for entry in entries]
+    diff, files, notes = _diff_within(base, head, files, look)
+    commits = look.git(
+        "log", "--no-color", "--format=%h %s", f"-{COMMITS_MAX}", f"{base}..{head}"
+    ).splitlines()
+    total = int(look.git("rev-list", "--count", f"{base}..{head}").strip() or 0)
+    return Change(tuple(files), tuple(commits), max(0, total - len(commits)), tuple(notes), diff)
+
+
+def given_change(diff: str) -> Change:
+    """The change that a diff itself is."""
+    notes = []
+    if len(diff) > DIFF_MAX:
+        cut = diff.rfind("\ndiff --git ", 0, DIFF_MAX)
+        diff = diff[: cut + 1] if cut > 0 else diff[:DIFF_MAX]
+        notes.append(f"the diff was cut after {len(diff)} characters; the rest is not reviewed")
+    files = parse_diff(diff)
+    shown = "\n".join(f.text for f in files if f.changed().kind is Kind.TEXT)
+    return Change(tuple(f.changed() for f in files), notes=tuple(notes), diff=shown + "\n")
+
+
+def is_empty(base: str, head: str, look: Look) -> bool:
+    """Whether nothing that counts differs between two commits."""
+    return base == head or not look.git(*_DIFF, "--raw", "-z", base, head, "--", *NO_OWN).strip("\0\n ")
+
+
+class _Entry:
+    """A line of `git diff --raw`."""
+
+    def __init__(self, modes: tuple[str, str], blobs: tuple[str, str], status: str, paths: list[str]) -> None:
+        self.modes, self.blobs, self.status = modes, blobs, _WORDS.get(status[:1], "modified")
+        self.path, self.old_path = paths[-1], paths[0] if len(paths) > 1 else None
+
+
+def _raw(base: str, head: str, look: Look) -> Iterable[_Entry]:
+    out = look.git(*_PLAIN, *_DIFF, "--raw", "--no-abbrev", "-z", base, head, "--", *NO_OWN)
+    fields = iter(out.split("\0"))
+    for row in fields:
+        match = re.fullmatch(r"\s*:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) (\w+)", row)
+        if match:
+            paths = [next(fields, "") for _ in range(2 if match[5][0] in "RC" else 1)]
+            yield _Entry((match[1], match[2]), (match[3], match[4]), match[5], paths)
+
+
+def _numstat(base: str, head: str, look: Look) -> dict[str, tuple[int, int] | None]:
+    """Lines added and removed by path; None for a binary file."""
+    out = look.git(*_PLAIN, *_DIFF, "--numstat", "-z", base, head, "--", *NO_OWN)
+    found: dict[str, tuple[int, int] | None] = {}
+    fields = iter(out.split("\0"))
+    for row in fields:
+        match = re.fullmatch(r"\s*(\d+|-)\t(\d+|-)\t(.*)", row, re.DOTALL)
+        if match:
+            path = match[3] or (next(fields, ""), next(fields, ""))[1]
+            found[path] = None if match[1] == "-" else (int(match[1]), int(match[2]))
+    return found
+
+
+def _attributes(paths: Sequence[str], look: Look) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    if not paths:
+        return found
+    names = ("linguist-generated", "linguist-vendored")
+    stdin = "".join(f"{path}\0" for path in paths)
+    status, out, _ = look.run(["git", "check-attr", "-z", "--stdin", *names], stdin=stdin)
+    fields = out.split("\0") if status == 0 else []
+    for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+        found.setdefault(path, {})[name] = value
+    return found
+
+
+def _large(entries: Sequence[_Entry], look: Look) -> set[str]:
+    """The blobs that are too large to be shown."""
+    blobs = sorted({blob for entry in entries for blob in entry.blobs if set(blob) != {"0"}})
+    stdin = "".join(f"{blob}\n" for blob in blobs)
+    status, out, err = look.run(["git", "cat-file", "--batch-check=%(objectname) %(objectsize)"], stdin=stdin)
+    if status:
+        raise GitError(f"git cat-file failed: {err.strip()[-300:]}")
+    sizes = (line.split() for line in out.splitlines())
+    return {row[0] for row in sizes if len(row) == 2 and row[1].isdigit() and int(row[1]) > FILE_MAX}  # noqa: PLR2004 - name and size
+
+
+def _in_short(
+    entry: _Entry,
+    counts: dict[str, tuple[int, int] | None],
+    attributes: dict[str, dict[str, str]],
+    large: set[str],
+) -> Changed:
+    count = counts.get(entry.path, (0, 0))
+    kind = kind_of(entry.path, attributes.get(entry.path))
+    if "160000" in entry.modes:
+        kind = Kind.SUBMODULE
+    elif count is None:
+        kind = Kind.BINARY
+    elif kind is Kind.TEXT and large & set(entry.blobs):
+        kind = Kind.LARGE
+    added, removed = count or (0, 0)
+    return Changed(entry.path, entry.status, added, removed, kind, entry.old_path)
+
+
+def _diff_within(
+    base: str, head: str, files: Sequence[Changed], look: Look
+) -> tuple[str, list[Changed], list[str]]:
+    """The diff of the text files, until it is large enough; files that say they are generated drop out."""
+    texts = [f for f in files if f.kind is Kind.TEXT]
+    kept: list[str] = []
+    kinds: dict[str, Kind] = {}
+    size = 0
+    for at in range(0, len(texts), _BATCH):
+        batch = texts[at : at + _BATCH]
+        if size > DIFF_MAX:
+            kinds |= {f.path: Kind.LARGE for f in batch}
+            continue
+        for file in _diff_of(base, head, batch, look):
+            fits = size + len(file.text) <= DIFF_MAX
+            if file.looks_generated() or not fits:
+                kinds[file.path] = Kind.GENERATED if fits else Kind.LARGE
+                continue
+            kept.append(file.text)
+            size += len(file.text) + 1
+    notes = []
+    if beyond := sum(kind is Kind.LARGE for kind in kinds.values()):
+        notes.append(f"{beyond} files are not shown: the diff would be longer than {DIFF_MAX} characters")
+    shown = [Changed(**{**vars(f), "kind": kinds.get(f.path, f.kind)}) for f in files]
+    return "\n".join(kept) + "\n" * bool(kept), shown, notes
+
+
+def _diff_of(base: str, head: str, files: Sequence[Changed], look: Look) -> tuple[FileDiff, ...]:
+    paths = [f":(literal){p}" for f in files for p in (f.old_path, f.path) if p]
+    return parse_diff(look.git(*_PLAIN, *_DIFF, "--full-index", base, head, "--", *paths))
+
+
+def look_since(
+    before: str, head: str, findings: Sequence[tuple[str, str, str]], look: Look
+) -> dict[str, object]:
+    """What happened since an earlier round: the diff, and which quotations are still in their files.
+
+    `findings` are (fingerprint, file, quotation). `present` holds None where nobody can know.
+    """
+    known = bool(before) and bool(
+        look.git("rev-parse", "--verify", "-q", f"{before}^{{commit}}", check=False).strip()
+    )
+    paths = sorted({file for _, file, _ in findings if file})
+    diff = ""
+    if known and paths:
+        diff = look.git(
+            *_PLAIN, *_DIFF, before, head, "--", *(f":(literal){path}" for path in paths), check=False
+        )
+    present = {name: _present(head, file, quotation, look) for name, file, quotation in findings}
+    touched = [f.path for f in parse_diff(diff)]
+    return {"known": known, "touched": list(touched), "diff": diff[:SINCE_MAX], "present": present}
+
+
+def look_for_quotes(head: str, quotes: Sequence[tuple[str, str]], look: Look) -> list[str]:
+    """The quotations that are in the file they are said to be from, whatever their white space."""
+    found = []
+    for file, quote in quotes:
+        text = "".join(look.git("show", f"{head}:{file}", check=False).split()) if file else ""
+        parts = ["".join(part.split()) for part in re.split(r"\.\.\.|…", quote)]
+        solid = [part for part in parts if part]
+        if sum(len(part) for part in solid) >= QUOTE_MIN and all(part in text for part in solid):
+            found.append(quote)
+    return found
+
+
+def look_moved(target: Target, base: str, head: str, look: Look) -> dict[str, object]:
+    """Whether the target is something else by now than what a round pinned."""
+    if target.kind not in (TargetKind.WORK, TargetKind.STAGED, TargetKind.RANGE):
+        return {"moved": False}
+    try:
+        now = pin(target, look, dry=True)
+    except RondelError as e:
+        return {"moved": True, "words": f"it cannot be found any more ({e})"}
+    if (now.base, now.head) == (base, head):
+        return {"moved": False}
+    words = f"{base[:12]}..{head[:12]} then, {now.base[:12]}..{now.head[:12]} now"
+    return {"moved": True, "words": words}
+
+
+def _present(head: str, file: str, quotation: str, look: Look) -> bool | None:
+    lines = ["".join(re.sub(r"^[+-]", "", line).split()) for line in quotation.splitlines()]
+    anchor = max(lines, key=len, default="")
+    if not file or len(anchor) < QUOTE_MIN:
+        return None
+    text = look.git("show", f"{head}:{file}", check=False)
+    return anchor in "".join(text.split())

@@ -1,0 +1,280 @@
+"""Which change is reviewed: what a person wrote, and the two commits it is pinned to.
+
+A round keeps to its pins however HEAD and the working tree move on. Uncommitted work is pinned
+as a commit of its own, made from the tracked files; the same files give the same commit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from rondel.errors import GitError, NothingToDo, UsageError
+from rondel.model.snapshot import parse_json
+from rondel.model.workflow import Look
+
+DEFAULT_BASES = ("origin/HEAD", "main", "master", "origin/main", "origin/master")
+OWN_FOLDERS = (".ocr/sessions", ".workflow", ".aiwf", "**/.rondel", "docs/features/*/.meta.json")
+NO_OWN = (".", *(f":(exclude,glob){p}{'' if p.endswith('.json') else '/**'}" for p in OWN_FOLDERS))
+_REVISION = re.compile(r"[^\s\x00-\x1f~^:?*\[\\-][^\s\x00-\x1f\\]*")
+_RANGE = re.compile(r"(?P<base>[^.].*?|)(?P<dots>\.\.\.?)(?P<head>.*)")
+
+
+class Kind(StrEnum):
+    """The ways to name a change."""
+
+    WORK = "work"  # from the merge base to the working tree's tracked files
+    STAGED = "staged"  # what is in the index
+    RANGE = "range"  # a..b, a...b
+    DIFF = "diff"  # a diff in a file
+    PR = "pr"  # a pull request, through gh
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a person asked to review."""
+
+    kind: Kind = Kind.WORK
+    base: str = ""  # RANGE, WORK: a revision
+    head: str = ""  # RANGE: a revision
+    since_fork: bool = False  # RANGE with three dots
+    file: str = ""  # DIFF
+    number: int = 0  # PR
+
+    def __str__(self) -> str:
+        match self.kind:
+            case Kind.WORK:
+                return self.base or "the branch and its uncommitted work"
+            case Kind.STAGED:
+                return "staged"
+            case Kind.RANGE:
+                return f"{self.base}{'...' if self.since_fork else '..'}{self.head}"
+            case Kind.DIFF:
+                return self.file
+            case Kind.PR:
+                return f"pull request {self.number}"
+
+    def document(self) -> dict[str, object]:
+        """As JSON; `target_of` reads it back."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Pins:
+    """A change that cannot move any more. With `given` the diff itself is kept; `head` is where to read."""
+
+    base: str
+    head: str
+    branch: str
+    label: str
+    given: str = ""
+    number: int = 0
+
+    def document(self) -> dict[str, object]:
+        """As JSON without the diff, which is a file of its own."""
+        return {k: v for k, v in asdict(self).items() if k != "given"}
+
+
+def target_of(document: object) -> Target:
+    """A target from a request; what is not readable is the default one."""
+    given: Mapping[str, object] = document if isinstance(document, dict) else {}
+    kind, number = given.get("kind"), given.get("number")
+    texts = {k: v for k in ("base", "head", "file") if isinstance(v := given.get(k), str)}
+    return Target(
+        kind=Kind(kind) if isinstance(kind, str) and kind in set(Kind) else Kind.WORK,
+        since_fork=given.get("since_fork") is True,
+        number=number if isinstance(number, int) else 0,
+        **texts,
+    )
+
+
+def pins_of(document: object) -> Pins | None:
+    """Pins from a part; None when they are not readable."""
+    given: Mapping[str, object] = document if isinstance(document, dict) else {}
+    base, head, branch, label = (given.get(k) for k in ("base", "head", "branch", "label"))
+    number = given.get("number")
+    if not (isinstance(base, str) and isinstance(head, str) and base and head):
+        return None
+    return Pins(
+        base,
+        head,
+        branch if isinstance(branch, str) else "",
+        label if isinstance(label, str) else "",
+        number=number if isinstance(number, int) else 0,
+    )
+
+
+def parse_target(text: str | None, pr: int | None, is_file: Callable[[str], bool]) -> Target:
+    """What `rondel review TARGET` means; UsageError when it cannot be one."""
+    if pr is not None:
+        if text:
+            raise UsageError(f"both --pr {pr} and {text!r} name a change; give one of them")
+        if pr < 1:
+            raise UsageError(f"--pr {pr} is not the number of a pull request")
+        return Target(Kind.PR, number=pr)
+    if text is None or not text.strip():
+        return Target()
+    if text in ("staged", "--staged", "cached", "--cached"):
+        return Target(Kind.STAGED)
+    if is_file(text) and (text.endswith((".diff", ".patch")) or "/" in text):
+        return Target(Kind.DIFF, file=text)
+    if text.endswith((".diff", ".patch")):
+        raise UsageError(f"there is no file {text!r}; name a diff, a range like main...HEAD, or 'staged'")
+    match = _RANGE.fullmatch(text)
+    if match:
+        base, head = match["base"] or "HEAD", match["head"] or "HEAD"
+        return Target(Kind.RANGE, _revision(base), _revision(head), since_fork=match["dots"] == "...")
+    return Target(Kind.WORK, _revision(text))
+
+
+def _revision(text: str) -> str:
+    if not _REVISION.fullmatch(text):
+        raise UsageError(f"{text!r} is not a revision; name a branch, a commit, a range or a diff file")
+    return text
+
+
+def pin(target: Target, look: Look, *, given: str = "", dry: bool = False) -> Pins:
+    """The commits of a target, as they are now. `given` is the diff of a DIFF target.
+
+    With `dry` the repository gets no object.
+    """
+    here = _commit("HEAD", look)
+    if here is None:
+        raise UsageError("the repository has no commit yet; commit something, then review the next change")
+    match target.kind:
+        case Kind.WORK:
+            base = _fork(target.base, here, look) if target.base else _default_base(here, look)
+            return Pins(base, _work_commit(here, look, dry=dry), branch_of(look), str(target))
+        case Kind.STAGED:
+            return Pins(here, _index_commit(here, look, dry=dry), branch_of(look), str(target))
+        case Kind.RANGE:
+            return _pin_range(target, look)
+        case Kind.DIFF:
+            return Pins(here, here, branch_of(look), str(target), given=given)
+        case Kind.PR:
+            return _pin_pr(target, here, look)
+
+
+def branch_of(look: Look) -> str:
+    """The branch that is checked out; a detached HEAD has a name of its own."""
+    name = look.git("symbolic-ref", "--short", "-q", "HEAD", check=False).strip()
+    return name or f"detached-{look.git('rev-parse', '--short=8', 'HEAD', check=False).strip() or 'head'}"
+
+
+def _commit(revision: str, look: Look) -> str | None:
+    spelled = f"{revision}^{{commit}}"
+    return (
+        look.git("rev-parse", "--verify", "--quiet", "--end-of-options", spelled, check=False).strip() or None
+    )
+
+
+def _known(revision: str, look: Look) -> str:
+    found = _commit(revision, look)
+    if found is None:
+        raise UsageError(f"there is no commit {revision!r} here; see `git branch -a` and `git log`")
+    return found
+
+
+def _fork(revision: str, head: str, look: Look) -> str:
+    """Where `head` left `revision`."""
+    other = _known(revision, look)
+    base = look.git("merge-base", other, head, check=False).split()
+    if not base:
+        raise UsageError(f"{revision!r} and the reviewed change have no common commit; use A..B instead")
+    return base[0]
+
+
+def _default_base(head: str, look: Look) -> str:
+    for name in DEFAULT_BASES:
+        if _commit(name, look):
+            return (look.git("merge-base", name, head, check=False).split() or [head])[0]
+    return head
+
+
+def _pin_range(target: Target, look: Look) -> Pins:
+    head = _known(target.head, look)
+    base = _fork(target.base, head, look) if target.since_fork else _known(target.base, look)
+    is_branch = look.git("rev-parse", "--verify", "-q", f"refs/heads/{target.head}", check=False).strip()
+    return Pins(base, head, target.head if is_branch else branch_of(look), str(target))
+
+
+# The index is copied, so that neither the person's index nor their files change; the commit's
+# times are those of HEAD, so that the same files always give the same commit.
+_SNAPSHOT = """
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+index=$(git rev-parse --git-path index)
+if [ -f "$index" ]; then cp "$index" "$work/index"; fi
+export GIT_INDEX_FILE="$work/index"
+if [ "$2" = dry ]; then
+  GIT_ALTERNATE_OBJECT_DIRECTORIES=$(cd "$(git rev-parse --git-path objects)" && pwd)
+  export GIT_ALTERNATE_OBJECT_DIRECTORIES
+  mkdir "$work/objects"
+  export GIT_OBJECT_DIRECTORY="$work/objects"
+fi
+[ "$3" = index ] || git add -u -- ':(top)'
+tree=$(git write-tree)
+[ "$tree" != "$(git rev-parse "$1^{tree}")" ] || { echo "$1"; exit 0; }
+when=$(git show -s --format=%ci "$1")
+export GIT_AUTHOR_DATE="$when" GIT_COMMITTER_DATE="$when"
+export GIT_AUTHOR_NAME=rondel GIT_AUTHOR_EMAIL=rondel@localhost
+export GIT_COMMITTER_NAME=rondel GIT_COMMITTER_EMAIL=rondel@localhost
+git commit-tree --no-gpg-sign -p "$1" -m "uncommitted work under review" "$tree"
+"""
+
+
+def _work_commit(head: str, look: Look, *, dry: bool) -> str:
+    return _snapshot(head, "work", look, dry=dry)
+
+
+def _index_commit(head: str, look: Look, *, dry: bool) -> str:
+    return _snapshot(head, "index", look, dry=dry)
+
+
+def _snapshot(head: str, what: str, look: Look, *, dry: bool) -> str:
+    mode = "dry" if dry else "keep"
+    status, out, err = look.run(["sh", "-c", _SNAPSHOT, "rondel", head, mode, what], timeout_s=300)
+    lines = out.split()
+    if status or not lines:
+        raise GitError(f"the uncommitted work cannot be pinned: {err.strip()[-500:] or f'status {status}'}")
+    return lines[-1]
+
+
+def _pin_pr(target: Target, here: str, look: Look) -> Pins:
+    fields = "number,headRefName,headRefOid,baseRefName,baseRefOid"
+    shown = parse_json(_gh(look, "pr", "view", str(target.number), "--json", fields).encode())
+    if not isinstance(shown, dict):
+        raise UsageError(f"gh pr view {target.number} did not answer with JSON; try it by hand")
+    head, base = str(shown.get("headRefOid", "")), str(shown.get("baseRefOid", ""))
+    branch = str(shown.get("headRefName") or f"pr-{target.number}")
+    if not _commit(head, look):
+        look.git("fetch", "--quiet", "origin", f"refs/pull/{target.number}/head", check=False)
+    if head and base and _commit(head, look) and _commit(base, look):
+        fork = look.git("merge-base", base, head, check=False).split()
+        return Pins((fork or [base])[0], head, branch, str(target), number=target.number)
+    diff = _gh(look, "pr", "diff", str(target.number), "--color", "never")
+    return Pins(here, here, branch, str(target), given=diff, number=target.number)
+
+
+def _gh(look: Look, *args: str) -> str:
+    try:
+        status, out, err = look.run(["gh", *args], timeout_s=120)
+    except OSError:
+        status, out, err = 127, "", "it is not installed"
+    if status:
+        raise UsageError(
+            f"gh {' '.join(args[:3])} failed: {err.strip()[-500:]}; "
+            "install and log in with gh, or fetch the branch and name it: rondel review main...BRANCH"
+        )
+    return out
+
+
+def nothing(target: Target) -> NothingToDo:
+    """What to say about a change without a single line; an empty diff is not a passed review."""
+    return NothingToDo(
+        f"nothing to review: {target} changes no tracked file; "
+        "name another change, e.g. rondel review HEAD~1..HEAD"
+    )

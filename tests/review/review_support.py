@@ -1,0 +1,184 @@
+"""A scratch repository, and scripted reviewers: what the tests of the review need."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rondel.agents.base import Beat, Reply, Request
+from rondel.api import Hall, now
+from rondel.engine.driver import Report
+from rondel.engine.look import RepositoryLook
+from rondel.model.outcomes import Ended
+from rondel.store import disk
+from rondel.workflows.review import files
+from rondel.workflows.review.read import ReviewState
+from rondel.workflows.review.workflow import Review
+
+GIT_ENV = {
+    "GIT_AUTHOR_NAME": "t",
+    "GIT_AUTHOR_EMAIL": "t@localhost",
+    "GIT_COMMITTER_NAME": "t",
+    "GIT_COMMITTER_EMAIL": "t@localhost",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+}
+APP = "def add(a, b):\n    return a + b\n"
+CHANGED = "def add(a, b):\n    return a - b\n\n\ndef half(n):\n    return n / 0\n"
+
+
+def git(folder: Path, *args: str) -> str:
+    env = {**os.environ, **GIT_ENV}
+    done = subprocess.run(["git", *args], cwd=folder, env=env, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def commit(folder: Path, files: dict[str, str | bytes | None], message: str = "change") -> str:
+    for name, data in files.items():
+        path = folder / name
+        if data is None:
+            path.unlink()
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", message)
+    return git(folder, "rev-parse", "HEAD")
+
+
+def repository(folder: Path) -> Path:
+    """A repository with one commit on main."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder, {"app.py": APP, "README.md": "scratch\n"}, "start")
+    return folder
+
+
+def feature_branch(folder: Path) -> Path:
+    """A repository with a change on the branch `feature`."""
+    repository(folder)
+    git(folder, "checkout", "-qb", "feature")
+    commit(folder, {"app.py": CHANGED}, "subtract")
+    return folder
+
+
+def look(root: Path) -> RepositoryLook:
+    return RepositoryLook(root, now)
+
+
+def finding(title: str, **fields: object) -> dict[str, object]:
+    return {
+        "title": title,
+        "category": "should_fix",
+        "severity": "medium",
+        "file": "app.py",
+        "line": 2,
+        "problem": f"{title}, because of how it is written",
+        "suggestion": "write it otherwise",
+        "evidence": "return a - b",
+        **fields,
+    }
+
+
+def review(*findings: dict[str, object], questions: str = "None.", **more: object) -> str:
+    """A reviewer's answer."""
+    body = json.dumps({"findings": list(findings), **more})
+    return (
+        "## Summary\n\nRead.\n\n## Findings\n\nSee below.\n\n## What works well\n\n- It is short.\n\n"
+        f"## Questions\n\n{questions}\n\n```json\n{body}\n```\n"
+    )
+
+
+@dataclass
+class Scripted:
+    """An agent that answers by a function and notes what it was asked."""
+
+    answer: Callable[[Request], Reply | str]
+    seconds: float = 0.0
+    calls: Path | None = None  # a file that no crash of ours can lose
+    name: str = "fake"
+    kind: str = "fake"
+    model: str = ""
+    seen: list[Request] = field(default_factory=list)
+
+    async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
+        disk.point("agent", request.action)
+        self.seen.append(request)
+        if self.seconds:
+            await asyncio.sleep(self.seconds)
+        if self.calls:
+            with self.calls.open("a") as f:
+                f.write(request.action + "\n")
+        answer = self.answer(request)
+        reply = answer if isinstance(answer, Reply) else Reply(Ended.DONE, answer)
+        request.spool.mkdir(parents=True, exist_ok=True)
+        if reply.ended is Ended.DONE:
+            (request.spool / "out").write_text(reply.text)
+        disk.point("answered", request.action)
+        return reply
+
+    def recover(self, request: Request) -> Reply | None:
+        out = request.spool / "out"
+        return Reply(Ended.DONE, out.read_text()) if out.exists() else None
+
+    def version(self) -> str | None:
+        return "1"
+
+    def actions(self) -> list[str]:
+        return [request.action for request in self.seen]
+
+
+def panel(reviews: Callable[[Request], Reply | str], **others: Callable[[Request], Reply | str]) -> Scripted:
+    """A whole panel: what each reviewer answers, and everybody else something sensible."""
+
+    def answer(request: Request) -> Reply | str:
+        if "/reviews/" in request.action:
+            return reviews(request)
+        for part in ("discourse", "refute", "guidance", "synthesis"):
+            if f"/{part}" in request.action:
+                return others.get(part, STANDARD[part])(request)
+        raise AssertionError(request.action)
+
+    return Scripted(answer)
+
+
+STANDARD: dict[str, Callable[[Request], Reply | str]] = {
+    "discourse": lambda _: '```json\n{"responses": []}\n```\n',
+    "refute": lambda _: (
+        '```json\n{"verdict": "stands", "reason": "tried", "evidence": "return a - b"}\n```\n'
+    ),
+    "guidance": lambda _: "Look at the sign.\n",
+    "synthesis": lambda _: "A short change.\n",
+}
+
+
+def hall_of(root: Path, agent: Scripted) -> Hall:
+    """A hall in which one agent has every role."""
+    return Hall(root, workflows={"review": Review()}, build=lambda _: agent)
+
+
+def open_review(root: Path, **wish: object) -> files.Opened:
+    kind_of = wish.pop("kind_of", lambda _: "fake")
+    return files.start(root, look(root), files.Wish(kind_of=kind_of, **wish))
+
+
+def run_review(root: Path, agent: Scripted, **wish: object) -> tuple[Report, ReviewState]:
+    """Open a round, or resume one, and drive it to its end."""
+    opened = open_review(root, **wish)
+    report = hall_of(root, agent).drive(opened.ref, retry=opened.resumed)
+    return report, files.state_of(root, opened.ref)
+
+
+def content(root: Path, folder: str = ".ocr/sessions") -> dict[str, bytes]:
+    """Every file that is state."""
+    top = root / folder
+    return {
+        str(p.relative_to(top)): p.read_bytes()
+        for p in sorted(top.rglob("*"))
+        if p.is_file() and ".rondel/run" not in str(p)
+    }
