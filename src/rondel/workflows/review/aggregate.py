@@ -1,0 +1,176 @@
+"""Aggregation: the findings of all reviewers as one list, each with those who made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rondel.model.changes import Document, Json
+from rondel.workflows.review.change import Change
+from rondel.workflows.review.dialects import parse_review
+from rondel.workflows.review.evidence import fingerprint, quotable, verify
+from rondel.workflows.review.findings import (
+    Category,
+    Finding,
+    Severity,
+    finding_of,
+    locate,
+    parse_reviewer_json,
+)
+from rondel.workflows.review.merge import merge_findings
+
+_CATEGORIES = list(Category)
+_SEVERITIES = list(Severity)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One finding of a round, however many reviewers made it."""
+
+    id: str  # F1
+    finding: Finding  # the one that says it best; the gravest category and severity of all
+    supporters: tuple[str, ...]
+    kept: bool = True  # it belongs into a short review
+    score: float = 1.0
+    aliases: tuple[str, ...] = ()  # further fingerprints it went by
+
+    @property
+    def fingerprint(self) -> str:
+        """Its name across rounds."""
+        return self.finding.fingerprint
+
+    def document(self) -> Document:
+        """As JSON; `item_of` reads it back."""
+        return {
+            "id": self.id,
+            **self.finding.document(),
+            "supporters": list(self.supporters),
+            "kept": self.kept,
+            "score": round(self.score, 4),
+            "aliases": list(self.aliases),
+        }
+
+
+def item_of(document: object) -> Item | None:
+    """An item from a part; None when it is not one."""
+    finding = finding_of(document)
+    if finding is None or not isinstance(document, dict):
+        return None
+    score = document.get("score")
+    return Item(
+        str(document.get("id", "")),
+        finding,
+        _texts(document.get("supporters")),
+        document.get("kept") is not False,
+        float(score) if isinstance(score, int | float) else 1.0,
+        _texts(document.get("aliases")),
+    )
+
+
+def findings_in(text: str, reviewer: str) -> tuple[Finding, ...]:
+    """The findings of a reviewer's file: from its json block, or else as other tools write them."""
+    found, wrong = parse_reviewer_json(text, reviewer)
+    if wrong is None or found:
+        return found
+    return tuple(replace(f, reviewer=reviewer) for f in parse_review(text).findings)
+
+
+def checked(findings: Iterable[Finding], change: Change) -> list[Finding]:
+    """The findings with their file as the change names it, their quotation checked, and their fingerprint."""
+    whole = quotable(change.diff)
+    rows = []
+    for finding in findings:
+        placed = replace(finding, file=locate(finding.file, change.paths))
+        file = change.file(placed.file)
+        context = file.near(placed.line) if file else ""
+        rows.append(replace(placed, verified=verify(placed, whole), fingerprint=fingerprint(placed, context)))
+    return rows
+
+
+def aggregate(reviews: Mapping[str, str], change: Change) -> tuple[Item, ...]:
+    """All findings of a round, the gravest first, numbered F1, F2 and so on."""
+    findings = checked((f for name in sorted(reviews) for f in findings_in(reviews[name], name)), change)
+    groups = merge_findings(
+        [{"reviewer": f.reviewer, "text": f.text, "file": f.file, "line": f.line} for f in findings]
+    )
+    items = [
+        _item(part, g["kept"], g["score"])
+        for g in groups
+        for part in apart([findings[i] for i in sorted(g["members"])])
+    ]
+    items.sort(key=lambda item: _order(item.finding))
+    return _named_once(replace(item, id=f"F{n}") for n, item in enumerate(items, 1))
+
+
+def apart(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that sound alike, by where they are: two places to mend are two findings."""
+    parts: list[list[Finding]] = []
+    for finding in findings:
+        home = next((p for p in parts if not any(_elsewhere(finding, other) for other in p)), None)
+        if home is None:
+            parts.append([finding])
+        else:
+            home.append(finding)
+    return parts
+
+
+def _elsewhere(one: Finding, other: Finding) -> bool:
+    """Whether two findings are about different code: another file, or other lines that both quote truly."""
+    if one.file and other.file and one.file != other.file:
+        return True
+    if not (one.verified and other.verified and one.line and other.line):
+        return False
+    first, second = ("".join(f.evidence.split()) for f in (one, other))
+    overlap = first in second or second in first
+    gap = max(one.line, other.line) - min(one.line_end or one.line, other.line_end or other.line)
+    return not overlap and gap > 1
+
+
+def _item(members: Sequence[Finding], kept: bool, score: float) -> Item:
+    best = min(members, key=lambda f: (not f.verified, f.line is None, -len(f.problem), f.reviewer, f.title))
+    category = min((f.category for f in members), key=_CATEGORIES.index)
+    severity = min((f.severity for f in members), key=_SEVERITIES.index)
+    names = tuple(sorted({f.reviewer for f in members}))
+    others = tuple(sorted({f.fingerprint for f in members} - {best.fingerprint}))
+    return Item("", replace(best, category=category, severity=severity), names, kept, score, others)
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    return (
+        _CATEGORIES.index(finding.category),
+        _SEVERITIES.index(finding.severity),
+        finding.file or "~",
+        finding.line or 0,
+        finding.title,
+        finding.reviewer,
+    )
+
+
+def _named_once(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Two findings on the same code are two: the later one's fingerprint counts on."""
+    seen: dict[str, int] = {}
+    rows = []
+    for item in items:
+        name = item.fingerprint
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            name = f"{name}-{seen[name]}"
+        rows.append(replace(item, finding=replace(item.finding, fingerprint=name)))
+    return tuple(rows)
+
+
+def aggregation_document(items: Iterable[Item]) -> Document:
+    """The part that holds a round's findings."""
+    listed: list[Json] = [item.document() for item in items]
+    return {"schema_version": 1, "findings": listed}
+
+
+def items_of(document: object) -> tuple[Item, ...]:
+    """The findings in that part."""
+    listed = document.get("findings") if isinstance(document, dict) else None
+    read = (item_of(item) for item in (listed if isinstance(listed, list) else ()))
+    return tuple(item for item in read if item is not None)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(v) for v in value) if isinstance(value, list) else ()

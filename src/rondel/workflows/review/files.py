@@ -1,0 +1,417 @@
+"""Opening a review: the one module of this workflow that touches files and the clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from rondel.errors import NothingToDo, RondelError, UsageError
+from rondel.model.changes import Document
+from rondel.model.digests import digest
+from rondel.model.snapshot import parse_json
+from rondel.model.times import stamp
+from rondel.model.workflow import Look, SessionRef
+from rondel.store import documents, files
+from rondel.store.locks import locked
+from rondel.store.snapshot import DiskSnapshot
+from rondel.workflows.review import layout
+from rondel.workflows.review.change import Change, change_of
+from rondel.workflows.review.layout import Phase, RoundFiles, round_files, session_name
+from rondel.workflows.review.probes import is_empty, look_moved
+from rondel.workflows.review.read import ReviewState, carried_from
+from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, requests_in
+from rondel.workflows.review.rounds import Resolution
+from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of
+from rondel.workflows.review.team import CHECKS, QUICK, TEAM, Reviewer, own_personas, parse_team
+from rondel.workflows.review.workflow import Review
+
+AGAIN_MAX = 50
+REQUIREMENTS_MAX = 1_000_000
+GIVEN_MAX = 50_000_000
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person asked for on the command line."""
+
+    target: Target = field(default_factory=Target)
+    given: str = ""  # the diff of a DIFF target
+    team: str | None = None
+    one_offs: tuple[str, ...] = ()
+    requirements: str | None = None
+    quick: bool = False
+    again: bool = False  # a new round though nothing changed
+    restart: bool = False  # put an unfinished round aside
+    settings: Mapping[str, object] = field(default_factory=dict)
+    kind_of: Callable[[str], str] = lambda _: "checks"  # which kind of agent has a role
+
+    @property
+    def changes_the_team(self) -> bool:
+        """Whether a resumed round must look different."""
+        return self.team is not None or bool(self.one_offs)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A session that is ready to run."""
+
+    ref: SessionRef
+    round: int
+    resumed: bool
+    notes: tuple[str, ...] = ()
+
+
+def place(root: Path, branch: str, day: date) -> SessionRef:
+    """The session of a branch on a day, whether it is there yet or not.
+
+    Two branches that would share a folder get different ones: the branch is recorded in
+    `state.json`; where it is not, the folder is ours.
+    """
+    for again in range(1, AGAIN_MAX):
+        name = session_name(day, branch, again)
+        ref = SessionRef(Review.name, name, f"{layout.SESSIONS}/{name}")
+        state = state_of(root, ref)
+        if state.branch in (None, branch) and not state.is_flat:
+            return ref
+    raise UsageError(
+        f"there are more than {AGAIN_MAX} sessions of {day} for {branch!r}; close or delete some"
+    )
+
+
+def state_of(root: Path, ref: SessionRef) -> ReviewState:
+    """What the files of a session show."""
+    return ReviewState(ref, DiskSnapshot(root / ref.folder))
+
+
+def resolve(root: Path, look: Look, branch: str) -> tuple[SessionRef, Resolution]:
+    """What the next run would do. Writes nothing."""
+    ref = place(root, branch, _today(look))
+    return ref, state_of(root, ref).resolution
+
+
+def sessions_of(root: Path, branch: str) -> list[ReviewState]:
+    """The sessions of a branch, newest first."""
+    found = [state_of(root, ref) for ref in Review().sessions(DiskSnapshot(root))]
+    ours = [s for s in found if s.branch == branch or (s.branch is None and _named_for(s.ref.id, branch))]
+    return sorted(ours, key=lambda s: (layout.day_of(s.ref.id) or "", s.ref.id), reverse=True)
+
+
+def _named_for(session: str, branch: str) -> bool:
+    day = layout.day_of(session)
+    return (
+        day is not None and session == session_name(date.fromisoformat(day), branch)
+        if _is_day(day)
+        else False
+    )
+
+
+def _is_day(day: str | None) -> bool:
+    try:
+        return day is not None and bool(date.fromisoformat(day))
+    except ValueError:
+        return False
+
+
+def _today(look: Look) -> date:
+    return look.at.astimezone().date()
+
+
+def start(root: Path, look: Look, wish: Wish) -> Opened:
+    """Resume the unfinished round of this change's branch, or open the next. NothingToDo writes nothing."""
+    pins = pin(wish.target, look, given=wish.given)
+    state = state_of(root, place(root, pins.branch, _today(look)))
+    under_way = bool(state.rounds) and not state.is_complete and not wish.restart
+    if not under_way and _is_nothing(wish, pins, look):
+        raise nothing(wish.target)
+    files.make_folder(root / layout.SESSIONS)
+    with locked(root / layout.SESSIONS):
+        state = state_of(root, place(root, pins.branch, _today(look)))
+        if not state.rounds and not wish.restart:
+            state = _unfinished_before(root, pins, state)
+        if state.rounds and not state.is_complete:
+            if not wish.restart:
+                return _go_on(root, state, wish, pins, look)
+            _set_round_aside(root, state)
+            state = state_of(root, state.ref)
+        return _open(root, state, wish, pins, look)
+
+
+def _is_nothing(wish: Wish, pins: Pins, look: Look) -> bool:
+    if wish.given:
+        return not wish.given.strip()
+    return not pins.given and is_empty(pins.base, pins.head, look)
+
+
+def _unfinished_before(root: Path, pins: Pins, state: ReviewState) -> ReviewState:
+    """A session of an earlier day whose unfinished round is about exactly this change; else `state`."""
+    for earlier in sessions_of(root, pins.branch):
+        unfinished = (
+            earlier.rounds and not earlier.is_complete and not earlier.is_closed and not earlier.is_flat
+        )
+        if unfinished and earlier.pins and (earlier.pins.base, earlier.pins.head) == (pins.base, pins.head):
+            return earlier
+    return state
+
+
+# -- going on --------------------------------------------------------------------------------
+
+
+def _go_on(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -> Opened:
+    """Resume a round as it was asked for; a new team is a new request for the same round."""
+    notes = []
+    pinned = state.pins
+    if pinned is None or not requests_in(state.files):
+        _write_request(root, state, _request(root, state, wish, look), pins, state.at.number)
+    elif wish.changes_the_team or wish.requirements is not None:
+        old = request_for(state.files, state.at.number)
+        new = _request(root, state, wish, look)
+        kept = {**vars(new), "target": old.target, "carried": old.carried, "since": old.since}
+        _write_request(
+            root,
+            state,
+            Request(**{**kept, "opened_at": old.opened_at or new.opened_at}),
+            None,
+            state.at.number,
+        )
+        if wish.requirements is not None:
+            _write_requirements(root, state, wish.requirements)
+    if state.is_closed:
+        _note_start(root / state.ref.folder, state, pins.branch, state.at.number, stamp(look.at))
+    if pinned is not None and (pinned.base, pinned.head) != (pins.base, pins.head):
+        moved = look_moved(wish.target, pinned.base, pinned.head, look)
+        words = moved.get("words") or pinned.label
+        notes.append(
+            f"round {state.at.number} is unfinished and keeps to what it pinned ({words}); "
+            "the next round takes the rest, or --restart begins it anew"
+        )
+    return Opened(state.ref, state.at.number, resumed=True, notes=tuple(notes))
+
+
+def _set_round_aside(root: Path, state: ReviewState) -> None:
+    """Put an unfinished round out of the way, under a name that says so."""
+    folder = root / state.ref.folder
+    names = {n.rstrip("/") for n in state.files.names(layout.ROUNDS) | state.files.names(layout.PARTS)}
+    at = state.at
+    spot = next(k for k in range(1, len(names) + 2) if f"{at.name}.set-aside-{k}" not in names)
+    files.aside(folder / at.folder, folder / layout.ROUNDS / f"{at.name}.set-aside-{spot}")
+    _set_parts_aside(folder, at.number)
+
+
+def _set_parts_aside(folder: Path, number: int) -> None:
+    """Parts of a round that is gone belong to nobody: they are kept under another name."""
+    parts = folder / layout.PARTS
+    old = parts / f"round-{number}"
+    if old.is_dir():
+        spot = next(k for k in range(1, 1000) if not (parts / f"round-{number}.set-aside-{k}").exists())
+        files.aside(old, parts / f"round-{number}.set-aside-{spot}")
+
+
+# -- opening ---------------------------------------------------------------------------------
+
+
+def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -> Opened:
+    """Open the next round. Its folder is made last: until then it does not exist."""
+    number = state.resolution.current_round
+    _refuse_repetition(state, wish, pins)
+    limit = wish.settings.get("rounds_max")
+    if isinstance(limit, int) and 0 < limit < number:
+        raise UsageError(
+            f"round {number} would be more than review.rounds_max = {limit}; "
+            f"raise it, or close the session: rondel review close"
+        )
+    request = _request(root, state, wish, look)
+    folder = root / state.ref.folder
+    files.make_folder(folder / layout.RONDEL)
+    _set_parts_aside(folder, number)
+    if wish.requirements is not None:
+        _write_requirements(root, state, wish.requirements)
+    _write_request(root, state, request, pins, number)
+    name = f"refs/rondel/review/{state.ref.id}/round-{number}"
+    look.git("update-ref", name, pins.head, check=False)
+    files.make_folder(folder / round_files(number).reviews)
+    _note_start(folder, state, pins.branch, number, stamp(look.at))
+    notes = [f"{len(request.carried)} open findings are carried into this round"] if request.carried else []
+    return Opened(state.ref, number, resumed=False, notes=tuple(notes))
+
+
+def _refuse_repetition(state: ReviewState, wish: Wish, pins: Pins) -> None:
+    done = [r for r in state.rounds if r.complete]
+    if not done or wish.again:
+        return
+    last = done[-1].files
+    before = pins_of(state.files.json(last.part("target.json")))
+    given = state.files.digest(last.part("given.diff"))
+    same_diff = given == (digest(_bytes(pins.given)) if pins.given else None)
+    if before and (before.base, before.head) == (pins.base, pins.head) and same_diff:
+        raise NothingToDo(
+            f"nothing changed since round {last.number} of {state.ref.name}; "
+            "`rondel review show` shows it, `rondel review --again` reviews the same change once more"
+        )
+
+
+def _bytes(text: str) -> bytes:
+    return (text if text.endswith("\n") else text + "\n").encode("utf-8", "replace")
+
+
+def _request(root: Path, state: ReviewState, wish: Wish, look: Look) -> Request:
+    """Everything that running and resuming the round needs."""
+    team = _team(root, wish)
+    roles = [LEAD, REFUTER, *(r.role for r in team)]
+    carried, since = _carried(root, state, wish, look)
+    settings = wish.settings
+
+    def number(key: str, default: int) -> int:
+        value = settings.get(key)
+        return value if isinstance(value, int) else default
+
+    return Request(
+        round=state.at.number if state.rounds and not state.is_complete else state.resolution.current_round,
+        target=wish.target,
+        team=team,
+        mechanical=frozenset(role for role in roles if wish.kind_of(role) == "checks"),
+        quick=wish.quick,
+        prompt_max=number("prompt_max", 200_000),
+        refuters_max=number("refuters_max", 30),
+        carried=tuple(carried),
+        since=since,
+        context=str(settings.get("context") or ""),
+        opened_at=stamp(look.at),
+    )
+
+
+def _team(root: Path, wish: Wish) -> tuple[Reviewer, ...]:
+    by_checks = wish.kind_of("review.reviewer") == "checks"
+    usual = CHECKS if by_checks else TEAM
+    if wish.quick:
+        usual = "quality:1,security:1" if by_checks else QUICK
+    configured = wish.settings.get("team")
+    text = wish.team or (configured if isinstance(configured, str) and not wish.quick else "") or usual
+    return parse_team(text, own_personas(DiskSnapshot(root)), wish.one_offs)
+
+
+def _carried(root: Path, state: ReviewState, wish: Wish, look: Look) -> tuple[list[Document], dict[str, str]]:
+    """The open findings of the last complete round on the branch, and where they come from."""
+    done = [r for r in state.rounds if r.complete]
+    if done:
+        number = done[-1].number
+        rows = carried_from(state.files, state.rounds, number + 1, state.ref.id)
+        return rows, _origin(state, number)
+    branch = state.branch or pin(wish.target, look, given=wish.given, dry=True).branch
+    for earlier in sessions_of(root, branch):
+        done = [r for r in earlier.rounds if r.complete]
+        if earlier.ref.id != state.ref.id and done:
+            number = done[-1].number
+            rows = carried_from(earlier.files, earlier.rounds, number + 1, earlier.ref.id, blockers_only=True)
+            open_ = [r for r in rows if r.get("fingerprint") not in earlier.accepted]
+            return open_, _origin(earlier, number)
+    return [], {}
+
+
+def _origin(state: ReviewState, number: int) -> dict[str, str]:
+    pins = pins_of(state.files.json(round_files(number).part("target.json")))
+    return {"session": state.ref.id, "round": str(number), "head": pins.head if pins else ""}
+
+
+def _write_request(root: Path, state: ReviewState, request: Request, pins: Pins | None, number: int) -> None:
+    """The pins, then the request: it is what makes a session one that can be resumed."""
+    folder = root / state.ref.folder
+    at = round_files(number)
+    files.make_folder((folder / at.part("target.json")).parent)
+    if pins is not None:
+        if pins.given:
+            files.write(folder / at.part("given.diff"), _bytes(pins.given))
+        files.write(folder / at.part("target.json"), documents.dump(json.loads(json.dumps(pins.document()))))
+    numbers = [n for n, _ in requests_in(DiskSnapshot(folder))]
+    body = {**request.document(), "round": number}
+    files.write(folder / layout.RONDEL / f"request-{max(numbers, default=0) + 1}.json", documents.dump(body))
+
+
+def _write_requirements(root: Path, state: ReviewState, text: str) -> None:
+    """`requirements.md`; an old one is kept among the parts of its round."""
+    folder = root / state.ref.folder
+    old, new = state.files.data(layout.REQUIREMENTS), _bytes(text)
+    if old is not None and old != new:
+        kept = folder / round_files(max(1, state.at.number)).part(layout.REQUIREMENTS)
+        files.make_folder(kept.parent)
+        files.write(kept, old)
+    files.write(folder / layout.REQUIREMENTS, new)
+
+
+def _note_start(folder: Path, state: ReviewState, branch: str, number: int, now: str) -> None:
+    """`state.json`, as a session starts; one that is damaged is put aside."""
+    path = folder / layout.STATE
+    if state.document is None and path.exists():
+        aside = folder / ".rondel/aside"
+        files.make_folder(aside)
+        spot = next(k for k in range(1, 1000) if not (aside / f"state.json.damaged-{k}").exists())
+        files.aside(path, aside / f"state.json.damaged-{spot}")
+
+    def change(document: Document) -> Document:
+        noted: Document = {
+            "session_id": document.get("session_id") or state.ref.id,
+            "status": "active",
+            "current_phase": Phase.CONTEXT.value,
+            "phase_number": Phase.CONTEXT.number,
+            "current_round": number,
+            "started_at": document.get("started_at") or now,
+            "updated_at": now,
+            "branch": branch,
+        }
+        return {**document, **noted}
+
+    documents.edit(path, change)
+
+
+def close(root: Path, ref: SessionRef, now: str) -> None:
+    """`status` becomes closed; everything else stays."""
+
+    def change(document: Document) -> Document:
+        return {**document, "status": "closed", "updated_at": now}
+
+    documents.edit(root / ref.folder / layout.STATE, change)
+
+
+def read_requirements(path: Path) -> str:
+    """The requirements of a file; UsageError when it cannot be read as text."""
+    return _read(path, REQUIREMENTS_MAX, "requirements")
+
+
+def read_diff(path: Path) -> str:
+    """A diff from a file; UsageError when it cannot be read."""
+    return _read(path, GIVEN_MAX, "a diff")
+
+
+def read_review(path: Path) -> str:
+    """A review from a file; UsageError when it cannot be read."""
+    return _read(path, GIVEN_MAX, "a review")
+
+
+def write_text(path: Path, content: str) -> None:
+    """A file a person asked for, wherever that is."""
+    files.make_folder(path.absolute().parent)
+    files.write(path, content.encode())
+
+
+def change_in(state: ReviewState, at: RoundFiles) -> Change:
+    """The change that a round reviewed."""
+    diff = state.files.text(at.part("change.diff")) or ""
+    return change_of(state.files.json(at.part("change.json")), diff)
+
+
+def parse_pull_request(output: str) -> tuple[int, str]:
+    """The number and the head of what `gh pr view --json` prints."""
+    shown = parse_json(output.encode())
+    number = shown.get("number") if isinstance(shown, dict) else None
+    if not isinstance(shown, dict) or not isinstance(number, int):
+        raise RondelError(f"gh pr view did not answer with a pull request: {output[:200]!r}")
+    return number, str(shown.get("headRefOid") or "")
+
+
+def _read(path: Path, size_max: int, what: str) -> str:
+    data = files.read(path, size_max)
+    if data is None:
+        raise UsageError(f"there is no file {str(path)!r} to take {what} from")
+    return data.decode(errors="replace")

@@ -1,0 +1,162 @@
+"""A final review on GitHub: which calls of `gh` bring it there, and nothing twice.
+
+Everything of a round goes in one review, so that it is there as a whole or not at all. A
+hidden mark names the round and, in each inline comment, the finding's fingerprint: what a
+mark shows to be there already is not sent again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rondel.workflows.review.change import Change
+from rondel.workflows.review.markdown import cell, quoted
+from rondel.workflows.review.result import Entry
+
+BODY_MAX = 60_000
+INLINE_MAX = 50
+_FINDING = re.compile(r"<!-- rondel:finding:([\w-]{1,40}) -->")
+_ROUND = re.compile(r"<!-- rondel:review:([^\s>]{1,120}) -->")
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """Where to post."""
+
+    number: int
+    head: str = ""  # the commit GitHub shows; inline comments can only be about this one
+
+
+@dataclass(frozen=True)
+class Posted:
+    """What is there already."""
+
+    findings: frozenset[str] = frozenset()
+    rounds: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of `gh`, with what it gets on standard input."""
+
+    argv: tuple[str, ...]
+    stdin: str
+    what: str
+
+
+def posted_in(bodies: Iterable[str]) -> Posted:
+    """What the bodies of existing comments and reviews show."""
+    findings: set[str] = set()
+    rounds: set[str] = set()
+    for body in bodies:
+        findings |= set(_FINDING.findall(body))
+        rounds |= set(_ROUND.findall(body))
+    return Posted(frozenset(findings), frozenset(rounds))
+
+
+def bodies_in(output: str) -> list[str]:
+    """The bodies in what `gh api --paginate` prints: one JSON list after another."""
+    decoder = json.JSONDecoder()
+    bodies: list[str] = []
+    at = 0
+    while at < len(output):
+        try:
+            page, end = decoder.raw_decode(output, at)
+        except ValueError:
+            break
+        at = end + len(output[end:]) - len(output[end:].lstrip())
+        for row in page if isinstance(page, list) else [page]:
+            body = row.get("body") if isinstance(row, dict) else None
+            bodies += [body] if isinstance(body, str) else []
+    return bodies
+
+
+def reading_calls(pr: int) -> tuple[tuple[str, ...], ...]:
+    """The calls that show what is there: inline comments, reviews, comments."""
+    roots = (f"pulls/{pr}/comments", f"pulls/{pr}/reviews", f"issues/{pr}/comments")
+    return tuple(("gh", "api", "--paginate", f"repos/{{owner}}/{{repo}}/{root}") for root in roots)
+
+
+def plan_post(
+    pr: PullRequest,
+    round_name: str,
+    final: str,
+    entries: Sequence[Entry],
+    change: Change,
+    reviewed: str,
+    posted: Posted,
+) -> tuple[Call, ...]:
+    """The calls that post a round; none when it is there. `reviewed` is the commit the round looked at."""
+    if round_name in posted.rounds:
+        return ()
+    shown = pr.head == reviewed
+    inline = [
+        _inline(entry, change)
+        for entry in entries
+        if shown and _is_new(entry, posted) and is_shown(entry, change)
+    ][:INLINE_MAX]
+    note = (
+        ""
+        if shown
+        else "\n\nThe reviewed commit is not the one shown here, so nothing is said on single lines."
+    )
+    body = f"{_cut(final)}{note}\n\n<!-- rondel:review:{round_name} -->"
+    payload: dict[str, object] = {"event": "COMMENT", "body": body, "comments": inline}
+    if pr.head:
+        payload["commit_id"] = pr.head
+    argv = (
+        "gh",
+        "api",
+        "--method",
+        "POST",
+        f"repos/{{owner}}/{{repo}}/pulls/{pr.number}/reviews",
+        "--input",
+        "-",
+    )
+    what = f"the final review and {len(inline)} comments on lines, to pull request {pr.number}"
+    return (Call(argv, json.dumps(payload, ensure_ascii=False, indent=2), what),)
+
+
+def _is_new(entry: Entry, posted: Posted) -> bool:
+    return not {entry.item.fingerprint, *entry.item.aliases} & posted.findings
+
+
+def is_shown(entry: Entry, change: Change) -> bool:
+    """Whether the diff shows the line a finding is about: only there a comment can stand."""
+    file = change.file(entry.finding.file)
+    return file is not None and entry.finding.line is not None and entry.finding.line in file.shown_lines
+
+
+def _inline(entry: Entry, change: Change) -> dict[str, object]:
+    finding = entry.finding
+    rows = [f"**{finding.category.value.replace('_', ' ')}: {cell(finding.title, 200)}**"]
+    rows += [quoted(text) for text in (finding.problem,) if text and text != finding.title]
+    if finding.suggestion:
+        rows.append("Suggestion: " + quoted(finding.suggestion))
+    by = ", ".join(entry.item.supporters) or "an earlier round"
+    mark = "" if finding.verified else ", unverified"
+    rows.append(f"<sub>{by}, weight {entry.weight}{mark}</sub>")
+    rows.append(f"<!-- rondel:finding:{entry.item.fingerprint} -->")
+    comment: dict[str, object] = {"path": finding.file, "side": "RIGHT", "body": "\n\n".join(rows)}
+    file = change.file(finding.file)
+    end = finding.line_end
+    if finding.line and end and end > finding.line and file and end in file.shown_lines:
+        return {**comment, "start_line": finding.line, "start_side": "RIGHT", "line": end}
+    return {**comment, "line": finding.line}
+
+
+def _cut(final: str) -> str:
+    text = final.strip()
+    return text if len(text) <= BODY_MAX else text[:BODY_MAX] + "\n\n[the rest is in the session's final.md]"
+
+
+def describe(call: Call) -> str:
+    """A call as a person reads it in a dry run."""
+    payload = json.loads(call.stdin)
+    rows = [f"would post {call.what}", f"  {' '.join(call.argv)}", "", str(payload["body"])]
+    for comment in payload["comments"]:
+        rows += ["", f"on {comment['path']}:{comment['line']}:", str(comment["body"])]
+    return "\n".join(rows)

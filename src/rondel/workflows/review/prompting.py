@@ -1,0 +1,129 @@
+"""Prompts: templates filled once, within a configured size, with what was left out said in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+from rondel.workflows.review.aggregate import Item
+from rondel.workflows.review.carry import Carried
+from rondel.workflows.review.change import Change, Fitted, fit, listed
+from rondel.workflows.review.markdown import cut, fenced
+from rondel.workflows.review.report import carried_line, place_of
+
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_SHARES = {
+    "requirements": 6,
+    "standards": 6,
+    "guidance": 8,
+    "since": 8,
+    "carried": 8,
+    "change": 8,
+    "findings": 3,
+}
+MARGIN = 200
+
+
+@cache
+def template(name: str) -> str:
+    """A template that comes with Rondel."""
+    return (resources.files("rondel.workflows.review") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def fill(name: str, slots: Mapping[str, str]) -> str:
+    """A template with its slots filled, in one pass: what is filled in is never read as a template."""
+    filled = _SLOT.sub(lambda m: slots.get(m[1], ""), template(name))
+    return (
+        re.sub(r"\n{3,}", "\n\n", filled).strip() + "\n" if not slots.get("diff") else filled.strip() + "\n"
+    )
+
+
+def prompt(
+    name: str, slots: Mapping[str, str], change: Change, size_max: int, only: Iterable[str] = ()
+) -> str:
+    """A prompt of at most `size_max` characters; the diff takes what the rest leaves."""
+    bounded = {
+        key: cut(text, size_max // _SHARES[key], key) if key in _SHARES else text
+        for key, text in slots.items()
+    }
+    room = size_max - len(fill(name, bounded)) - MARGIN
+    wanted = set(only)
+    files = [f for f in change.diffs if not wanted or f.path in wanted]
+    return cut(
+        fill(name, bounded | {"diff": diff_block(fit(files, max(0, room * 9 // 10)), room)}), size_max, "it"
+    )
+
+
+def diff_block(fitted: Fitted, room: int) -> str:
+    """The diff, and what of it is not there."""
+    note = cut(fitted.note(), max(0, room - len(fitted.text) - MARGIN), "the list")
+    shown = marked("diff", fenced(fitted.text, "diff")) if fitted.text else "The diff does not fit in here."
+    return f"{shown}\n\n{note}".rstrip()
+
+
+def marked(name: str, text: str) -> str:
+    """A text of others between marks; empty stays empty."""
+    inner = re.sub(rf"</?{name}>", "", text.strip())
+    return f"<{name}>\n{inner}\n</{name}>" if inner else ""
+
+
+def change_block(change: Change, label: str) -> str:
+    """The change in short."""
+    rows = [f"{label}: {change.size}", listed([f.line() for f in change.files])]
+    if change.commits:
+        rows.append("Commits:\n" + listed(change.commits, 50))
+    if change.notes:
+        rows.append(listed(change.notes))
+    return marked("change", "\n\n".join(rows))
+
+
+def carried_block(carried: Sequence[Carried]) -> str:
+    """The open findings of earlier rounds, and what to answer."""
+    if not carried:
+        return ""
+    rows = []
+    for old in carried:
+        f = old.finding
+        rows.append(
+            "\n".join((f"{carried_line(old)}", f.problem, fenced(f.evidence) if f.evidence else "")).strip()
+        )
+    return (
+        "These findings of earlier rounds are open. Answer each in `carried`: fixed, still_open, refuted "
+        "(with a quotation) or accepted. `fixed` counts only if the code has changed since.\n\n"
+        + marked("carried", "\n\n".join(rows))
+    )
+
+
+def carried_form(carried: Sequence[Carried]) -> str:
+    """The part of the answer's form that old findings need."""
+    if not carried:
+        return ""
+    return (
+        ',\n "carried": [{"finding": "C1", "answer": "fixed|still_open|refuted|accepted", "reason": "…", '
+        '"evidence": "quoted code"}]'
+    )
+
+
+def findings_block(items: Sequence[Item], reviewer: str = "") -> str:
+    """Findings for other eyes."""
+    rows = []
+    for item in items:
+        f = item.finding
+        own = " (yours)" if reviewer in item.supporters else ""
+        rows.append(
+            "\n".join(
+                row
+                for row in (
+                    f"### {item.id}{own}: {f.title}",
+                    f"{f.category.value}, {f.severity.value}, {place_of(f)}, by {', '.join(item.supporters)}"
+                    + ("" if f.verified else "; the quotation was not found in the change"),
+                    f.problem,
+                    fenced(f.evidence) if f.evidence else "",
+                    f"Suggested: {f.suggestion}" if f.suggestion else "",
+                )
+                if row
+            )
+        )
+    return marked("findings", "\n\n".join(rows))

@@ -1,0 +1,394 @@
+"""What the files of a review show. Total: whatever is missing or wrong has a meaning, never an exception.
+
+The files are the truth about what exists; `state.json` is a note of where the work is, and
+wherever the two differ the files are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from rondel.model.changes import Document
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem
+from rondel.model.workflow import SessionRef
+from rondel.workflows.review import layout
+from rondel.workflows.review.aggregate import Item, items_of
+from rondel.workflows.review.carry import Carried, Since, carried_of, since_of
+from rondel.workflows.review.change import Change, change_of
+from rondel.workflows.review.dialects import parse_review
+from rondel.workflows.review.evidence import fingerprint
+from rondel.workflows.review.findings import Category
+from rondel.workflows.review.layout import Phase, RoundFiles, round_files
+from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for
+from rondel.workflows.review.responses import (
+    CarriedAnswer,
+    Refutation,
+    Response,
+    parse_answers,
+    refutation_of,
+    responses_of,
+)
+from rondel.workflows.review.result import Attendance, Entry, State, entries_in
+from rondel.workflows.review.rounds import Resolution, Round, junk_in, resolve, rounds_in
+from rondel.workflows.review.target import Pins, pins_of
+from rondel.workflows.review.weigh import enough
+
+
+@dataclass(frozen=True)
+class ReviewState:
+    """A session as its files show it. Everything is looked up when it is asked for."""
+
+    ref: SessionRef
+    files: Snapshot
+
+    # -- the session --------------------------------------------------------------------
+
+    @cached_property
+    def document(self) -> Mapping[str, object] | None:
+        """`state.json`; None when it is missing or damaged."""
+        found = self.files.json(layout.STATE)
+        return found if isinstance(found, dict) else None
+
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds that are there."""
+        return rounds_in(self.files)
+
+    @cached_property
+    def resolution(self) -> Resolution:
+        """Where the next run works."""
+        return resolve(self.rounds)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether an old tool left its reviews here without rounds. Such a session is left alone."""
+        names = self.files.names()
+        return not self.rounds and bool(names & {"reviews/", "final.md", "discourse.md"})
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a person closed it."""
+        return self.document is not None and self.document.get("status") == "closed"
+
+    @property
+    def branch(self) -> str | None:
+        """The branch it is about, where that is recorded."""
+        name = (self.document or {}).get("branch")
+        return name if isinstance(name, str) and name else None
+
+    @property
+    def has_requirements(self) -> bool:
+        """Whether requirements were given."""
+        return self.files.exists(layout.REQUIREMENTS)
+
+    # -- the round ----------------------------------------------------------------------
+
+    @cached_property
+    def round(self) -> Round | None:
+        """The last round that is there."""
+        return self.rounds[-1] if self.rounds else None
+
+    @cached_property
+    def at(self) -> RoundFiles:
+        """The files of the round that is shown and worked on: the last one there is."""
+        return self.round.files if self.round else round_files(1)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last round is."""
+        return self.round is not None and self.round.complete
+
+    @cached_property
+    def request(self) -> Request:
+        """What was asked for the round."""
+        return request_for(self.files, self.at.number)
+
+    @cached_property
+    def pins(self) -> Pins | None:
+        """The commits of the round."""
+        return pins_of(self.part("target.json"))
+
+    def part(self, path: str) -> object:
+        """A part of the round as JSON."""
+        return self.files.json(self.at.part(path))
+
+    def part_text(self, path: str) -> str | None:
+        """A part of the round as text."""
+        return self.files.text(self.at.part(path))
+
+    def has_part(self, path: str) -> bool:
+        """Whether a part of the round is there."""
+        return self.files.exists(self.at.part(path))
+
+    # -- the reviewers ------------------------------------------------------------------
+
+    @cached_property
+    def reviewed(self) -> tuple[str, ...]:
+        """Whose reviews are there, asked by us or not."""
+        names = (n.removesuffix(".md") for n in self.files.names(self.at.reviews) if n.endswith(".md"))
+        return tuple(sorted(n for n in names if n))
+
+    @cached_property
+    def missing(self) -> dict[str, str]:
+        """Who did not answer, and why."""
+        found = {}
+        for name in sorted(self.files.names(self.at.part("missing"))):
+            who = name.removesuffix(".json")
+            if name.endswith(".json") and layout.is_reviewer(who) and who not in self.reviewed:
+                part = self.part(f"missing/{name}")
+                why = part.get("reason") if isinstance(part, dict) else None
+                found[who] = str(why or "no reason recorded")
+        return found
+
+    @cached_property
+    def attendance(self) -> Attendance:
+        """The team and who of it answered."""
+        team = tuple(dict.fromkeys((*(r.name for r in self.request.team), *self.reviewed)))
+        missing = {name: why for name, why in self.missing.items() if name in team}
+        return Attendance(team, missing, frozenset(n for n in team if self.is_mechanical(n)))
+
+    def is_mechanical(self, reviewer: str) -> bool:
+        """Whether no model answers for a reviewer."""
+        return f"review.reviewer.{reviewer}" in self.request.mechanical
+
+    @property
+    def lead_is_code(self) -> bool:
+        """Whether no model leads."""
+        return LEAD in self.request.mechanical
+
+    @property
+    def refuter_is_code(self) -> bool:
+        """Whether no model refutes."""
+        return REFUTER in self.request.mechanical
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """Who has neither answered nor been given up."""
+        return tuple(
+            n for n in self.attendance.team if n not in self.reviewed and n not in self.attendance.missing
+        )
+
+    @property
+    def lacks_quorum(self) -> bool:
+        """Whether everybody was asked and fewer than half answered: there will be no verdict."""
+        answered = self.attendance.answered
+        return not self.asked and not enough(len(answered), len(self.attendance.team))
+
+    @cached_property
+    def reviews(self) -> dict[str, str]:
+        """The reviewers' answers."""
+        return {name: self.files.text(self.at.review(name)) or "" for name in self.reviewed}
+
+    # -- what the round knows -----------------------------------------------------------
+
+    @cached_property
+    def change(self) -> Change:
+        """The change under review."""
+        return change_of(self.part("change.json"), self.part_text("change.diff") or "")
+
+    @cached_property
+    def carried(self) -> tuple[Carried, ...]:
+        """The open findings this round must answer."""
+        if self.request.round == self.at.number:
+            return carried_of(self.request.carried)
+        return carried_of(carried_from(self.files, self.rounds, self.at.number, self.ref.id))
+
+    @cached_property
+    def since(self) -> Since:
+        """What happened since the round the old findings come from."""
+        return since_of(self.part("since.json"))
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """The findings of the round."""
+        return items_of(self.part("aggregation.json"))
+
+    @cached_property
+    def responses(self) -> tuple[Response, ...]:
+        """What the reviewers said about each other's findings."""
+        known = [item.id for item in self.items]
+        return tuple(
+            r
+            for name in self.reviewed
+            for r in responses_of(self.part(f"discourse/{name}.json"), name, known)
+        )
+
+    @cached_property
+    def refutations(self) -> dict[str, Refutation]:
+        """What the refuters found, by finding."""
+        read = ((item.id, refutation_of(self.part(f"refute/{item.id}.json"))) for item in self.items)
+        return {name: found for name, found in read if found is not None}
+
+    @cached_property
+    def answers(self) -> tuple[CarriedAnswer, ...]:
+        """What the reviewers say became of the old findings."""
+        known = [old.id for old in self.carried]
+        return tuple(a for name, text in self.reviews.items() for a in parse_answers(text, name, known))
+
+    @cached_property
+    def true_quotes(self) -> frozenset[str]:
+        """The quotations that were found in the code."""
+        part = self.part("quotes.json")
+        listed = part.get("found") if isinstance(part, dict) else None
+        return frozenset(str(q) for q in listed) if isinstance(listed, list) else frozenset()
+
+    @cached_property
+    def accepted(self) -> dict[str, str]:
+        """What a person accepted, with the reason, by fingerprint."""
+        found = {}
+        for name in sorted(self.files.names(layout.DECISIONS)):
+            if name.startswith("accept-") and name.endswith(".json"):
+                part = self.files.json(f"{layout.DECISIONS}/{name}")
+                if isinstance(part, dict) and part.get("answer") == "accept":
+                    why = str(part.get("comment") or "accepted by a person")
+                    found[name.removeprefix("accept-").removesuffix(".json")] = why
+        return found
+
+    @cached_property
+    def before(self) -> tuple[Entry, ...]:
+        """The entries of all earlier rounds, oldest first."""
+        earlier = (r for r in self.rounds if r.number < self.at.number)
+        return tuple(e for r in earlier for e in entries_of(self.files, r.files))
+
+    @cached_property
+    def meta(self) -> Document:
+        """`round-meta.json` of the round; empty when there is none."""
+        found = self.files.json(self.at.meta)
+        return found if isinstance(found, dict) else {}
+
+
+def entries_of(files: Snapshot, at: RoundFiles) -> tuple[Entry, ...]:
+    """The findings of a complete round; of one that another tool wrote, those of its final.md."""
+    meta = files.json(at.meta)
+    if isinstance(meta, dict):
+        return entries_in(meta)
+    parsed = parse_review(files.text(at.final) or "").findings
+    named = (replace(f, fingerprint=fingerprint(f)) for f in parsed)
+    return tuple(Entry(Item(f"F{n}", f, ()), State.OPEN, 1) for n, f in enumerate(named, 1))
+
+
+def carried_from(
+    files: Snapshot, rounds: tuple[Round, ...], before: int, session: str, *, blockers_only: bool = False
+) -> list[Document]:
+    """The open findings of the last complete round before round `before`, as a request carries them."""
+    done = [r for r in rounds if r.complete and r.number < before]
+    if not done:
+        return []
+    last = done[-1]
+    return [
+        {**entry.item.document(), "session": session, "round": last.number}
+        for entry in entries_of(files, last.files)
+        if entry.state.is_open and (not blockers_only or entry.finding.category is Category.BLOCKER)
+    ]
+
+
+def phase_due(state: ReviewState) -> Phase:
+    """The phase that is due now, from the files alone."""
+    if state.is_complete:
+        return Phase.COMPLETE
+    at = state.at
+    if not (state.has_part("standards.json") and state.files.exists(layout.STANDARDS)):
+        return Phase.CONTEXT
+    if not (
+        state.pins and state.has_part("change.json") and (not state.carried or state.has_part("since.json"))
+    ):
+        return Phase.CHANGE_CONTEXT
+    if not (
+        state.has_part("guidance.md")
+        and state.has_part("context.json")
+        and state.files.exists(layout.CONTEXT)
+    ):
+        return Phase.ANALYSIS
+    if state.asked or state.lacks_quorum:
+        return Phase.REVIEWS
+    if not state.has_part("aggregation.json"):
+        return Phase.AGGREGATION
+    return Phase.SYNTHESIS if state.files.exists(at.discourse) else Phase.DISCOURSE
+
+
+def problems_in(state: ReviewState) -> tuple[Problem, ...]:
+    """What the files show and should not."""
+    found = []
+    files, document = state.files, state.document
+    if state.is_flat:
+        found.append(
+            Problem(
+                "flat-session",
+                "reviews/",
+                "an old session without rounds; it is shown as such and left alone",
+                "run `rondel review` for a new one; delete the folder when you do not need it",
+            )
+        )
+        return tuple(found)
+    if document is None:
+        damaged = files.exists(layout.STATE)
+        found.append(
+            Problem(
+                "state-damaged" if damaged else "state-missing",
+                layout.STATE,
+                "it is not a JSON object" if damaged else "it is not there",
+                "everything is taken from the files; the next run writes it anew",
+            )
+        )
+    else:
+        found += _disagreements(state, document)
+    found += [
+        Problem(
+            "not-a-round",
+            f"{layout.ROUNDS}/{name}",
+            "it is not a round's folder and not counted",
+            "move it away",
+        )
+        for name in junk_in(files)
+    ]
+    if state.lacks_quorum and not state.is_complete:
+        found.append(
+            Problem(
+                "no-quorum",
+                state.at.reviews,
+                quorum_words(state),
+                f"rondel review, or rondel resume {state.ref.name}",
+            )
+        )
+    return tuple(found)
+
+
+def quorum_words(state: ReviewState) -> str:
+    """Why there is no verdict."""
+    answered, team = state.attendance.answered, state.attendance.team
+    missing = "; ".join(f"{name}: {why}" for name, why in state.attendance.missing.items())
+    return f"only {len(answered)} of {len(team)} reviewers answered, so there is no verdict ({missing})"
+
+
+def _disagreements(state: ReviewState, document: Mapping[str, object]) -> list[Problem]:
+    """Where `state.json` says something else than the files."""
+    found = []
+    said = document.get("current_round")
+    if state.rounds and said != state.at.number:
+        found.append(
+            Problem(
+                "round-missing" if said not in {r.number for r in state.rounds} else "round-behind",
+                layout.STATE,
+                f"current_round is {said!r}; the last round there is {state.at.number}",
+                f"round {state.at.number} is used; the next run corrects it",
+            )
+        )
+    elif state.is_complete and document.get("current_phase") != Phase.COMPLETE:
+        found.append(
+            Problem(
+                "round-complete",
+                layout.STATE,
+                f"current_phase is {document.get('current_phase')!r}, but {state.at.final} is there",
+                "the round counts as complete; the next run corrects it",
+            )
+        )
+    return found
+
+
+def reviews_are_gone(state: ReviewState) -> bool:
+    """Whether `state.json` says the reviews are under way and none is there: an error when nobody works."""
+    said = (state.document or {}).get("current_phase")
+    return said == Phase.REVIEWS and not state.is_complete and not state.reviewed and not state.is_flat

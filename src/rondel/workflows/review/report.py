@@ -1,0 +1,255 @@
+"""The documents of a round, for people: context.md, discourse.md, final.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rondel.workflows.review.carry import Carried
+from rondel.workflows.review.change import Change, listed
+from rondel.workflows.review.findings import Category, Finding
+from rondel.workflows.review.markdown import cell, demoted, fenced, quoted
+from rondel.workflows.review.responses import Response, Ruling, Verb
+from rondel.workflows.review.result import Attendance, Entry, Question, Result, State
+from rondel.workflows.review.target import Pins
+from rondel.workflows.review.weigh import Standing, Verdict, Weighed
+
+QUICK = "This was a quick review: fewer reviewers, no discourse and no refuters."
+
+
+@dataclass(frozen=True)
+class About:
+    """What a round is about."""
+
+    round: int
+    pins: Pins
+    change: Change
+    quick: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def commits(self) -> str:
+        """The pinned commits in short."""
+        return f"`{self.pins.base[:12]}..{self.pins.head[:12]}`"
+
+
+def render_context(about: About, carried: Sequence[Carried], guidance: str, requirements: bool) -> str:
+    """context.md: the change in short, and what the lead says to look at."""
+    change = about.change
+    commits = [*change.commits, *([f"… and {change.commits_more} more"] if change.commits_more else [])]
+    parts = [
+        f"# Context: round {about.round}",
+        f"{about.pins.label} on `{about.pins.branch}`: {about.commits}, {change.size}.",
+        "The requirements are in `requirements.md`." if requirements else "No requirements were given.",
+        "## Files\n\n" + (listed([f.line() for f in change.files]) or "None."),
+    ]
+    if commits:
+        parts.append("## Commits\n\n" + listed([cell(c, 200) for c in commits], 110))
+    if change.notes:
+        parts.append("## Left out\n\n" + listed(change.notes))
+    if carried:
+        parts.append("## Open findings of earlier rounds\n\n" + listed([carried_line(c) for c in carried]))
+    parts.append("## Guidance of the lead\n\n" + demoted(guidance.strip() or "None."))
+    return "\n\n".join(parts) + "\n"
+
+
+def carried_line(carried: Carried) -> str:
+    """An old finding as one line."""
+    f = carried.finding
+    return f"{carried.id} [{f.category.value}] {f.title} ({place_of(f)})"
+
+
+def place_of(finding: Finding) -> str:
+    """Where a finding is."""
+    if finding.file is None:
+        return "no place given"
+    lines = "" if finding.line is None else f":{finding.line}"
+    if finding.line_end and finding.line_end != finding.line:
+        lines += f"-{finding.line_end}"
+    return f"{finding.file}{lines}"
+
+
+def render_discourse(
+    about: About,
+    weighed: Sequence[Weighed],
+    responses: Sequence[Response],
+    notes: Sequence[str],
+) -> str:
+    """discourse.md: what was said about each finding, and what it weighs now."""
+    parts = [f"# Discourse: round {about.round}"]
+    if about.quick:
+        parts.append(QUICK)
+    if not weighed:
+        parts.append("There was no finding to discuss.")
+    parts += [_discussed(w, [r for r in responses if r.finding == w.item.id]) for w in weighed]
+    surfaced = [r for r in responses if r.verb is Verb.SURFACE and not r.finding]
+    if surfaced:
+        parts.append("## Surfaced\n\n" + listed([f"{r.reviewer}: {cell(r.reason, 500)}" for r in surfaced]))
+    if notes:
+        parts.append("## Notes\n\n" + listed(list(notes)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _discussed(weighed: Weighed, responses: Iterable[Response]) -> str:
+    item = weighed.item
+    facts = [
+        f"{item.finding.category.value}, {place_of(item.finding)}",
+        f"made by {', '.join(item.supporters) or 'nobody'}",
+        f"weight {weighed.weight}, {weighed.standing.value}",
+    ]
+    if not item.finding.verified:
+        facts.append("its quotation is not in the change")
+    rows = [f"## {item.id}: {cell(item.finding.title, 200)}", "; ".join(facts)]
+    said = [f"{r.verb.value} {r.reviewer}: {cell(r.reason, 500) or 'no reason given'}" for r in responses]
+    if weighed.refutation:
+        r = weighed.refutation
+        words = {Ruling.REFUTED: "refuted", Ruling.STANDS: "stands", Ruling.UNCERTAIN: "undecided"}[r.ruling]
+        said.append(f"{r.by}: {words}. {cell(r.missing or r.reason, 500)}")
+    if said:
+        rows.append(listed(said))
+    if weighed.refutation and weighed.refutation.evidence:
+        rows.append(fenced(weighed.refutation.evidence))
+    return "\n\n".join(rows)
+
+
+def render_final(about: About, result: Result, attendance: Attendance, prose: str) -> str:
+    """final.md. The verdict and the lists come from the result; the lead's words stand between them."""
+    parts = [
+        f"# Final review: {cell(about.pins.branch)}, round {about.round}",
+        f"**Verdict**: {result.verdict.value}",
+        f"{why(result)} Reviewed: {cell(about.pins.label)}, {about.commits}, {about.change.size}.",
+    ]
+    if about.quick:
+        parts.append(QUICK)
+    if prose.strip():
+        parts.append("## Summary\n\n" + quoted(prose))
+    for title, categories in (
+        ("Blockers", (Category.BLOCKER,)),
+        ("Should Fix", (Category.SHOULD_FIX,)),
+        ("Suggestions", (Category.SUGGESTION, Category.STYLE)),
+    ):
+        found = result.of(*categories)
+        shown = "\n\n".join(_found(n, entry) for n, entry in enumerate(found, 1))
+        parts.append(f"## {title}\n\n{shown or 'None.'}")
+    parts += _rest(result, attendance, about.notes)
+    return "\n\n".join(parts) + "\n"
+
+
+def why(result: Result) -> str:
+    """The verdict in one sentence."""
+    blockers = result.counts["blockers"]
+    asked = sum(q.about_requirements for q in result.questions)
+    if result.verdict is Verdict.REQUEST_CHANGES:
+        return f"{blockers} open blocker{'s' * (blockers != 1)}."
+    if result.verdict is Verdict.NEEDS_DISCUSSION:
+        return f"No blocker, but {asked} open question{'s' * (asked != 1)} about the requirements."
+    return "No open blocker."
+
+
+def _found(number: int, entry: Entry) -> str:
+    finding, item = entry.finding, entry.item
+    facts = [
+        f"**Severity**: {finding.severity.value}",
+        f"**Raised by**: {', '.join(item.supporters) or 'an earlier round'}",
+        f"**Weight**: {entry.weight}",
+        f"`{item.id}`",
+    ]
+    if finding.category is Category.STYLE:
+        facts.append("style")
+    if not finding.verified and not entry.carried_from:
+        facts.append("unverified: its quotation is not in the change")
+    if entry.state is State.REOPENED:
+        facts.append("reopened")
+    if entry.carried_from:
+        facts.append(f"carried from {entry.carried_from}: {cell(entry.reason, 200)}")
+    rows = [
+        f"### {number}. {quoted(cell(finding.title, 200))}",
+        f"**Location**: `{place_of(finding)}`",
+        " · ".join(facts),
+    ]
+    if finding.problem and finding.problem != finding.title:
+        rows.append(quoted(finding.problem))
+    if finding.evidence:
+        rows.append(fenced(finding.evidence))
+    if finding.suggestion:
+        rows.append("**Suggestion**: " + quoted(finding.suggestion))
+    return "\n\n".join(rows)
+
+
+def _rest(result: Result, attendance: Attendance, notes: Sequence[str]) -> list[str]:
+    parts = []
+    if result.settled:
+        rows = [
+            f"| {s.carried.id} | {cell(s.carried.finding.title)} | {s.answer.value.replace('_', ' ')} "
+            f"| {cell(s.by, 40)}: {cell(s.reason, 200)} |"
+            for s in result.settled
+        ]
+        parts.append(
+            "## Findings of earlier rounds\n\n| id | finding | now | why |\n|---|---|---|---|\n"
+            + "\n".join(rows)
+        )
+    gone = [e for e in result.entries if e.weighed and e.weighed.standing is not Standing.SUPPORTED]
+    if gone:
+        rows = [
+            f"{e.item.id} {cell(e.finding.title)} ({place_of(e.finding)}): "
+            f"{e.weighed.standing.value if e.weighed else ''}, {cell(e.reason, 300)}"
+            for e in gone
+        ]
+        parts.append("## Not upheld\n\n" + listed(rows))
+    if result.questions:
+        parts.append("## Questions\n\n" + listed([_by(q) for q in result.questions]))
+    if result.praise:
+        parts.append("## What works well\n\n" + listed([_by(q) for q in result.praise], 30))
+    return parts + _reviewers(attendance, notes)
+
+
+def _by(question: Question) -> str:
+    return f"{cell(question.text, 500)} ({question.reviewer})"
+
+
+def _reviewers(attendance: Attendance, notes: Sequence[str]) -> list[str]:
+    answered = attendance.answered
+    rows = [f"{name}{' (checks)' * (name in attendance.mechanical)}" for name in answered]
+    parts = [
+        f"## Reviewers\n\n{len(answered)} of {len(attendance.team)} answered: {', '.join(rows) or 'none'}."
+    ]
+    if attendance.missing:
+        missing = [
+            f"**{name}** is missing: {cell(why_not, 300)}" for name, why_not in attendance.missing.items()
+        ]
+        parts.append("## Missing reviewers\n\n" + listed(missing))
+    if notes:
+        parts.append("## Notes\n\n" + listed(list(notes)))
+    return parts
+
+
+def prose_by_code(result: Result, attendance: Attendance, findings: Mapping[str, Sequence[Finding]]) -> str:
+    """The words around the lists where no model leads: counts, and where the findings are."""
+    counts = result.counts
+    places: dict[str, int] = {}
+    for entry in result.open:
+        if entry.finding.file:
+            places[entry.finding.file] = places.get(entry.finding.file, 0) + 1
+    most = sorted(places, key=lambda p: (-places[p], p))[:5]
+    total = sum(len(f) for f in findings.values())
+    first = (
+        f"{len(attendance.answered)} reviewers made {total} findings; {len(result.open)} are open: "
+        f"{counts['blockers']} blockers, {counts['should_fix']} to fix, {counts['suggestions']} suggestions."
+    )
+    lines = [first]
+    if most:
+        lines.append("Most are in " + ", ".join(f"`{p}` ({places[p]})" for p in most) + ".")
+    fixed = sum(e.state is State.FIXED for e in result.entries)
+    if fixed:
+        lines.append(
+            f"{fixed} finding{'s' * (fixed != 1)} of earlier rounds {'are' if fixed != 1 else 'is'} fixed."
+        )
+    return " ".join(lines)
+
+
+def guidance_by_code(change: Change) -> str:
+    """What to look at where no model leads: the files with the most changed lines."""
+    largest = sorted(change.files, key=lambda f: (-(f.added + f.removed), f.path))[:10]
+    if not largest:
+        return "The change touches no file that can be shown."
+    return "No model leads this review. The largest changes:\n\n" + listed([f.line() for f in largest])

@@ -1,0 +1,220 @@
+"""The workflow `review`: its pure functions under the names of the contract."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from rondel.errors import RondelError
+from rondel.model.actions import Action, Ask, Probe
+from rondel.model.changes import Change
+from rondel.model.outcomes import Outcome
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem, Status, Summary
+from rondel.model.times import parse_time
+from rondel.model.workflow import Look, SessionRef, Workflow
+from rondel.workflows.review import apply, asking, layout, plan, probes
+from rondel.workflows.review.layout import Phase
+from rondel.workflows.review.read import (
+    ReviewState,
+    phase_due,
+    problems_in,
+    quorum_words,
+    reviews_are_gone,
+)
+from rondel.workflows.review.request import SETTINGS, requests_in
+from rondel.workflows.review.rounds import rounds_in
+from rondel.workflows.review.standards import look_at_standards
+from rondel.workflows.review.target import pin, target_of
+
+STEPS = 7  # standards, change, context, aggregation, discourse, synthesis, final; and one per reviewer
+
+
+class Review(Workflow[ReviewState]):
+    """Several reviewers, discourse, one final review, round after round."""
+
+    name: ClassVar[str] = "review"
+
+    def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
+        """Every folder of reviews that ever got an artifact."""
+        for name in sorted(repo.names(layout.SESSIONS)):
+            folder = f"{layout.SESSIONS}/{name.rstrip('/')}"
+            if name.endswith("/") and layout.day_of(name.rstrip("/")) and _has_artifact(repo, folder):
+                yield SessionRef(self.name, name.rstrip("/"), folder)
+
+    def read(self, files: Snapshot, ref: SessionRef) -> ReviewState:
+        """See `ReviewState`."""
+        return ReviewState(ref, files)
+
+    def plan(self, state: ReviewState) -> Iterable[Action]:
+        """See `plan`."""
+        return plan.plan(state)
+
+    def prompt(self, state: ReviewState, ask: Ask) -> str:
+        """See `asking`."""
+        return asking.prompt(state, ask)
+
+    def check(self, state: ReviewState, ask: Ask, text: str) -> str | None:
+        """See `asking`."""
+        return asking.check(state, ask, text)
+
+    def apply(self, state: ReviewState, action: Action, outcome: Outcome) -> Sequence[Change]:
+        """See `apply`."""
+        return apply.apply(state, action, outcome)
+
+    def control(self, state: ReviewState, word: str, at: datetime) -> Sequence[Change]:
+        """To try again is to ask the reviewers who did not answer, when too few did."""
+        return apply.again(state) if word == "retry" else ()
+
+    def probe(self, probe: Probe, look: Look) -> object:
+        """See `probes`."""
+        match probe.name, probe.args:
+            case "standards", (configured,):
+                return look_at_standards(configured, look)
+            case "target", (asked,):
+                return pin(target_of(json.loads(asked)), look)
+            case "change", (base, head):
+                return probes.look_at_change(base, head, look)
+            case "since", (before, head, asked):
+                findings = [(str(n), str(f), str(q)) for n, f, q in json.loads(asked)]
+                return probes.look_since(before, head, findings, look)
+            case "quotes", (head, asked):
+                return probes.look_for_quotes(head, [(str(f), str(q)) for f, q in json.loads(asked)], look)
+            case "moved", (asked, base, head):
+                return probes.look_moved(target_of(json.loads(asked)), base, head, look)
+        raise RondelError(f"the review has no probe {probe.name!r}")
+
+    def frozen(self, state: ReviewState) -> Iterable[str]:
+        """The complete rounds."""
+        for found in state.rounds:
+            if found.complete:
+                yield found.files.folder
+                yield found.files.part("").rstrip("/")
+
+    def artifact(self, state: ReviewState, number: int | None) -> str | None:
+        """The final review of a round, or of the last complete one."""
+        done = [r for r in state.rounds if r.complete and number in (None, r.number)]
+        if done:
+            return done[-1].files.final
+        return "final.md" if state.is_flat and state.files.exists("final.md") else None
+
+    def settings(self) -> Mapping[str, object]:
+        """`[review]`."""
+        return SETTINGS
+
+    def summary(self, state: ReviewState) -> Summary:
+        """A session in short."""
+        phase = phase_due(state)
+        problems = problems_in(state)
+        status, waiting_for = _status(state)
+        if status is Status.FAILED and reviews_are_gone(state):
+            problems = (*problems, _gone(state))
+        done, total = _progress(state, phase)
+        document = state.document or {}
+        return Summary(
+            title=state.branch or state.ref.id,
+            status=status,
+            phase="flat" if state.is_flat else phase.value,
+            done=done,
+            total=total,
+            waiting_for=waiting_for,
+            updated_at=_updated(document),
+            problems=problems,
+            next=_next(state),
+            state=document_of(state, phase),
+        )
+
+
+def _has_artifact(repo: Snapshot, folder: str) -> bool:
+    """Whether anybody ever left anything there; a folder or a bare state.json is no session."""
+    names = repo.names(folder) - {layout.STATE, f"{layout.RONDEL}/", f"{layout.ROUNDS}/"}
+    if any(not name.startswith(".") for name in names):
+        return True
+    if repo.names(f"{folder}/{layout.ROUNDS}"):
+        return True
+    return any(name.startswith("request-") for name in repo.names(f"{folder}/{layout.RONDEL}"))
+
+
+def _status(state: ReviewState) -> tuple[Status, str | None]:
+    if state.is_flat or state.is_closed or state.is_complete:
+        return Status.COMPLETED, None
+    if state.lacks_quorum and state.has_part("context.json"):
+        return Status.FAILED, quorum_words(state)
+    if reviews_are_gone(state):
+        return Status.FAILED, "the reviews were under way, and none is there"
+    return Status.ACTIVE, None
+
+
+def _gone(state: ReviewState) -> Problem:
+    return Problem(
+        "reviews-empty",
+        state.at.reviews,
+        "state.json says the reviews are under way, but there is none",
+        f"rondel resume {state.ref.name}",
+        when_idle=True,
+    )
+
+
+def _progress(state: ReviewState, phase: Phase) -> tuple[int, int]:
+    if state.is_flat:
+        return 0, 0
+    if phase is Phase.COMPLETE:
+        total = STEPS + len(state.reviewed)
+        return total, total
+    total = STEPS + len(state.attendance.team)
+    settled = len(state.attendance.team) - len(state.asked)
+    before = {Phase.CONTEXT: 0, Phase.CHANGE_CONTEXT: 1, Phase.ANALYSIS: 2, Phase.REVIEWS: 3}
+    if phase in before:
+        return before[phase] + settled, total
+    after = {Phase.AGGREGATION: 3, Phase.DISCOURSE: 4, Phase.SYNTHESIS: 5}
+    return after[phase] + settled, total
+
+
+def _updated(document: Mapping[str, object]) -> datetime | None:
+    return parse_time(document.get("updated_at")) or parse_time(document.get("started_at"))
+
+
+def _next(state: ReviewState) -> str:
+    if state.is_flat or state.is_closed:
+        return "rondel review"
+    return "rondel review show" if state.is_complete else f"rondel resume {state.ref.name}"
+
+
+def document_of(state: ReviewState, phase: Phase) -> dict[str, object]:
+    """`state.json` after reconciliation, and what follows from the files."""
+    said = dict(state.document or {})
+    resolution = state.resolution
+    return {
+        **said,
+        "session_id": said.get("session_id") or state.ref.id,
+        "status": "closed" if state.is_closed else "active",
+        "current_phase": phase.value,
+        "phase_number": phase.number,
+        "current_round": state.at.number,
+        "started_at": said.get("started_at"),
+        "updated_at": said.get("updated_at"),
+        "branch": state.branch,
+        "flat": state.is_flat,
+        "rounds": [
+            {
+                "round": r.number,
+                "folder": r.files.folder,
+                "complete": r.complete,
+                "reviewers": reviewers_in(state.files, r.files.reviews),
+                "discourse": state.files.exists(r.files.discourse),
+            }
+            for r in state.rounds
+        ],
+        "next": {"round": resolution.current_round, "new_round": resolution.new_round},
+        "requests": len(requests_in(state.files)),
+    }
+
+
+def reviewers_in(files: Snapshot, folder: str) -> list[str]:
+    """Who reviewed in a round."""
+    return sorted(name.removesuffix(".md") for name in files.names(folder) if name.endswith(".md"))
+
+
+__all__ = ["Review", "document_of", "rounds_in"]
