@@ -1,0 +1,463 @@
+"""`rondel review`: the doors of the review workflow."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markdown import Markdown
+from rich.table import Table
+
+from rondel.api import Hall, now
+from rondel.cli.common import console, drive, emit, here, json_option, report_json, say
+from rondel.cli.live import clock
+from rondel.errors import RondelError, UsageError
+from rondel.model.changes import Document, text
+from rondel.model.times import stamp
+from rondel.model.workflow import SessionRef
+from rondel.store.documents import dump
+from rondel.workflows.review import files
+from rondel.workflows.review.compare import GROUPS, compare_rounds
+from rondel.workflows.review.dialects import parse_review
+from rondel.workflows.review.layout import DECISIONS, RoundFiles
+from rondel.workflows.review.post import (
+    PullRequest,
+    bodies_in,
+    describe,
+    plan_post,
+    posted_in,
+    reading_calls,
+)
+from rondel.workflows.review.progress import Progress, progress_of
+from rondel.workflows.review.read import ReviewState, entries_of
+from rondel.workflows.review.report import place_of
+from rondel.workflows.review.result import Entry
+from rondel.workflows.review.sarif import to_sarif
+from rondel.workflows.review.target import Kind, branch_of, parse_target, pins_of
+
+NOT_APPROVED = 4
+session_option = click.option(
+    "--session", help="Any unique part of its name; else the newest of this branch."
+)
+round_option = click.option(
+    "--round", "number", type=click.IntRange(min=1), help="Else the last complete one."
+)
+
+
+class ReviewDoor(click.Group):
+    """`rondel review TARGET` starts a review; `rondel review show` and the like are commands."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Whatever is no command is a review to start."""
+        if args[:1] not in (["--help"], ["-h"]) and (not args or args[0] not in self.commands):
+            args = ["start", *args]
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help of starting, and the other commands."""
+        start_ = self.commands["start"]
+        inner = click.Context(start_, info_name=ctx.info_name, parent=ctx.parent)
+        start_.format_help(inner, formatter)
+        self.format_commands(ctx, formatter)
+
+
+@click.group(cls=ReviewDoor, context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Review a change: several reviewers, discourse, one final review, round after round."""
+
+
+@command.command(hidden=True)
+@click.argument("target", required=False)
+@click.option("--pr", type=int, help="A pull request, through gh.")
+@click.option("--team", help="Who reviews: principal:2,quality:2,security:1.")
+@click.option("--reviewer", "one_offs", multiple=True, help="A one-off reviewer, described in a sentence.")
+@click.option("--requirements", type=click.Path(path_type=Path), help="What the change must do.")
+@click.option("--quick", is_flag=True, help="Fewer reviewers, no discourse, no refuters.")
+@click.option("--again", is_flag=True, help="A new round even though nothing changed.")
+@click.option("--restart", is_flag=True, help="Put an unfinished round aside and begin it anew.")
+@click.option(
+    "--fail-on-changes/--no-fail-on-changes",
+    default=None,
+    help="Exit 4 when the verdict is not an approval; the default where CI is set.",
+)
+@click.option("--sarif", type=click.Path(path_type=Path), help="Leave the findings as SARIF, too.")
+@click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once.")
+@click.option("--wait", is_flag=True, help="Wait for a vendor's usage limit to pass.")
+@json_option
+def start(
+    target: str | None,
+    pr: int | None,
+    fail_on_changes: bool | None,
+    sarif: Path | None,
+    agents_max: int | None,
+    wait: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Review a change and print the final review.
+
+    TARGET is a range (HEAD~3..HEAD, main...feature), a revision to compare with, `staged`, or
+    a diff in a file. Without one it is the branch since it left main, with its uncommitted
+    work. An unfinished round is resumed; after a complete one comes the next.
+    """
+    hall = here()
+    opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options))
+    for note in opened.notes:
+        say(note)
+    report = drive(hall, opened.ref, as_json=as_json, agents_max=agents_max, wait=wait, retry=opened.resumed)
+    state = files.state_of(hall.root, opened.ref)
+    if sarif and state.is_complete:
+        _write_sarif(state, state.at, sarif)
+    if as_json:
+        emit(report_json(opened.ref, report) | _result(state))
+    elif state.is_complete and report.exit_code == 0:
+        _print_markdown(state.files.text(state.at.final) or "")
+    sys.exit(_exit_code(report.exit_code, state, fail_on_changes))
+
+
+def _wish(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any]) -> files.Wish:
+    asked = parse_target(target, pr, lambda name: Path(name).is_file())
+    given = files.read_diff(Path(asked.file)) if asked.kind is Kind.DIFF else ""
+    if asked.kind is Kind.DIFF and not given.strip():
+        given = "\n"
+    requirements = options.pop("requirements")
+    return files.Wish(
+        target=asked,
+        given=given,
+        requirements=files.read_requirements(requirements) if requirements else None,
+        settings=hall.settings("review"),
+        kind_of=lambda role: hall.config.agent_for(role).kind,
+        **options,
+    )
+
+
+def _exit_code(code: int, state: ReviewState, fail_on_changes: bool | None) -> int:
+    """4 when the verdict is not an approval and somebody must notice."""
+    wanted = bool(os.environ.get("CI")) if fail_on_changes is None else fail_on_changes
+    approved = state.meta.get("verdict") == "APPROVE"
+    return NOT_APPROVED if code == 0 and wanted and state.is_complete and not approved else code
+
+
+def _result(state: ReviewState) -> dict[str, object]:
+    meta = state.meta if state.is_complete else {}
+    return {
+        "round": state.at.number,
+        "complete": state.is_complete,
+        "verdict": meta.get("verdict"),
+        "counts": meta.get("synthesis_counts"),
+        "final": f"{state.ref.folder}/{state.at.final}" if state.is_complete else None,
+    }
+
+
+def _print_markdown(content: str) -> None:
+    screen = console()
+    if screen.is_terminal:
+        screen.print(Markdown(content))
+    else:
+        click.echo(content, nl=False)
+
+
+def _write_sarif(state: ReviewState, at: RoundFiles, path: Path) -> None:
+    entries = [e for e in entries_of(state.files, at) if e.state.is_open]
+    pins = pins_of(state.files.json(at.part("target.json")))
+    log = to_sarif([e.finding for e in entries], commit=pins.head if pins else None)
+    files.write_text(path, dump(log).decode())
+    say(f"{len(entries)} findings as SARIF in {path}")
+
+
+# -- which session ---------------------------------------------------------------------------
+
+
+def _session(hall: Hall, name: str | None, *, complete: bool = True) -> ReviewState:
+    """The session that is meant: by name, or the newest of this branch."""
+    if name:
+        return files.state_of(hall.root, hall.find(name, "review"))
+    branch = branch_of(hall.look)
+    ours = files.sessions_of(hall.root, branch)
+    for state in ours:
+        if not complete or any(r.complete for r in state.rounds) or state.is_flat:
+            return state
+    there = [r.name for r in hall.sessions("review")]
+    what = "complete review" if complete else "review"
+    hint = (
+        f"; other sessions (--session): {', '.join(there[:10])}" if there else "; `rondel review` starts one"
+    )
+    raise UsageError(f"there is no {what} of the branch {branch!r}{hint}")
+
+
+def _round(state: ReviewState, number: int | None) -> RoundFiles:
+    """A complete round, or the last one."""
+    done = [r for r in state.rounds if r.complete]
+    for found in reversed(done):
+        if number in (None, found.number):
+            return found.files
+    there = ", ".join(str(r.number) for r in done) or "none"
+    raise UsageError(f"{state.ref.name} has no complete round {number or ''}; complete rounds: {there}")
+
+
+# -- looking -----------------------------------------------------------------------------------
+
+
+@command.command()
+@round_option
+@session_option
+@click.option("--sarif", type=click.Path(path_type=Path), help="Leave the findings as SARIF instead.")
+@json_option
+def show(number: int | None, session: str | None, sarif: Path | None, as_json: bool) -> None:
+    """Print the final review of the last complete round."""
+    hall = here()
+    state = _session(hall, session)
+    if state.is_flat:
+        _print_markdown(state.files.text("final.md") or "")
+        return
+    at = _round(state, number)
+    if sarif:
+        _write_sarif(state, at, sarif)
+        return
+    final = state.files.text(at.final) or ""
+    if not as_json:
+        _print_markdown(final)
+        return
+    meta = state.files.json(at.meta)
+    body: dict[str, object] = dict(meta) if isinstance(meta, dict) else {"round": at.number, **_parsed(final)}
+    body["findings"] = [e.document() for e in entries_of(state.files, at)]
+    emit({**body, "session": state.ref.name})
+
+
+@command.command()
+@click.argument("rounds", nargs=-1, type=click.IntRange(min=1))
+@session_option
+@json_option
+def compare(rounds: tuple[int, ...], session: str | None, as_json: bool) -> None:
+    """Show what is new, fixed, reopened and persisting between two rounds: the last two, or N and M."""
+    if len(rounds) not in (0, 2):
+        raise UsageError(f"compare takes two rounds or none, not {len(rounds)}: rondel review compare 1 2")
+    state = _session(here(), session)
+    first, second = rounds or (None, None)
+    found = compare_rounds(state, first, second)
+    if as_json:
+        emit({"session": state.ref.name, **found.document()})
+        return
+    table = Table(
+        title=f"{state.ref.name}: round {found.first} → {found.second}", box=None, title_justify="left"
+    )
+    for name in ("", "finding", "category", "place", "why"):
+        table.add_column(name, overflow="fold")
+    for group in GROUPS:
+        for entry in found.groups[group]:
+            f = entry.finding
+            table.add_row(group, f.title, f.category.value, place_of(f), entry.reason)
+    console().print(table if table.row_count else f"{state.ref.name}: no findings in either round")
+
+
+@command.command()
+@click.option("--all", "every", is_flag=True, help="Of every branch.")
+@json_option
+def history(every: bool, as_json: bool) -> None:
+    """List the rounds of this branch, newest first."""
+    hall = here()
+    if every:
+        refs = sorted(hall.sessions("review"), key=lambda r: r.id, reverse=True)
+        states = [files.state_of(hall.root, ref) for ref in refs]
+    else:
+        states = files.sessions_of(hall.root, branch_of(hall.look))
+    rows = [_row(state, r.files, r.complete) for state in states for r in reversed(state.rounds)]
+    if as_json:
+        emit({"rounds": rows})
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("session", "round", "verdict", "blockers", "to fix", "suggestions", "reviewers"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        counts: Any = row["counts"]
+        verdict = str(row["verdict"] or ("unknown" if row["complete"] else "unfinished"))
+        shown = [str(counts.get(k, "")) for k in ("blockers", "should_fix", "suggestions")]
+        table.add_row(str(row["session"]), str(row["round"]), verdict, *shown, str(len(row["reviewers"])))  # type: ignore[arg-type]
+    console().print(table if rows else "no reviews of this branch yet; `rondel review` starts one")
+
+
+def _row(state: ReviewState, at: RoundFiles, complete: bool) -> dict[str, object]:
+    meta = state.files.json(at.meta)
+    found = meta if isinstance(meta, dict) else {}
+    parsed = _parsed(state.files.text(at.final) or "") if complete and not found else {}
+    names = sorted(n.removesuffix(".md") for n in state.files.names(at.reviews) if n.endswith(".md"))
+    return {
+        "session": state.ref.name,
+        "round": at.number,
+        "complete": complete,
+        "verdict": found.get("verdict") or parsed.get("verdict"),
+        "counts": found.get("synthesis_counts") or parsed.get("counts") or {},
+        "completed_at": found.get("completed_at"),
+        "reviewers": names,
+    }
+
+
+@command.command()
+@session_option
+@json_option
+def progress(session: str | None, as_json: bool) -> None:
+    """Show the phases, the reviewers and the time of the round under way."""
+    state = _session(here(), session, complete=False)
+    found = progress_of(state, now())
+    if as_json:
+        emit({**found.document()})
+        return
+    _print_progress(found)
+
+
+def _print_progress(found: Progress) -> None:
+    taken = "" if found.seconds is None else f", {clock(found.seconds)}"
+    console().print(f"{found.session}, round {found.round}{taken}")
+    marks = {"done": "x", "due": ">", "open": " "}
+    for phase, state in found.phases:
+        console().print(f"  [{marks[state]}] {phase.number} {phase.value}")
+    for name, state in found.reviewers:
+        console().print(f"      {name}: {state}")
+    if found.verdict:
+        console().print(f"  verdict: {found.verdict}")
+
+
+@command.command()
+@json_option
+def resolve(as_json: bool) -> None:
+    """Say what the next run would do, and write nothing."""
+    hall = here()
+    ref, found = files.resolve(hall.root, hall.look, branch_of(hall.look))
+    if as_json:
+        emit(
+            {
+                "session": ref.name,
+                "current_round": found.current_round,
+                "new_round": found.new_round,
+                "complete_rounds": list(found.complete_rounds),
+            }
+        )
+        return
+    how = "opens" if found.new_round else "resumes"
+    click.echo(f"{ref.name}: the next run {how} round {found.current_round}")
+
+
+@command.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def parse(file: Path, as_json: bool) -> None:
+    """Read a final review or a reviewer's file, of ours or of another tool."""
+    found = _parsed(files.read_review(file))
+    if as_json:
+        emit(found)
+        return
+    counts: Any = found["counts"]
+    listed = ", ".join(f"{counts[k]} {k.replace('_', ' ')}" for k in counts)
+    click.echo(f"verdict: {found['verdict'] or 'none'}; {listed}")
+
+
+def _parsed(content: str) -> dict[str, object]:
+    found = parse_review(content)
+    return {
+        "verdict": found.verdict,
+        "counts": dict(found.counts),
+        "findings": [f.document() for f in found.findings],
+    }
+
+
+# -- changing ----------------------------------------------------------------------------------
+
+
+@command.command()
+@session_option
+def close(session: str | None) -> None:
+    """Close a session: nothing more is planned in it until it is reviewed again."""
+    hall = here()
+    state = _session(hall, session, complete=False)
+    files.close(hall.root, state.ref, stamp(now()))
+    say(f"{state.ref.name} is closed")
+
+
+@command.command()
+@click.argument("finding")
+@click.option("--reason", default="", help="Why it may stay as it is.")
+@session_option
+def accept(finding: str, reason: str, session: str | None) -> None:
+    """Accept a finding of the last complete round: it stays as it is and blocks no more."""
+    hall = here()
+    state = _session(hall, session)
+    entry = _entry(state, finding)
+    body: Document = {"answer": "accept", "by": "person", "at": stamp(now()), "comment": reason}
+    path = f"{DECISIONS}/accept-{entry.item.fingerprint}.json"
+    hall.change(state.ref, [text(path, dump(body).decode())])
+    say(f"accepted in {state.ref.name}: {entry.finding.title}; the next round says so")
+
+
+def _entry(state: ReviewState, name: str) -> Entry:
+    entries = [e for e in entries_of(state.files, _round(state, None)) if e.state.is_open]
+    for entry in entries:
+        if name in (entry.item.id, entry.item.fingerprint):
+            return entry
+    there = ", ".join(e.item.id for e in entries) or "none"
+    raise UsageError(f"no open finding {name!r} in {state.ref.name}; there are: {there}")
+
+
+@command.command()
+@click.option("--pr", type=click.IntRange(min=1), help="The pull request; else the one of this branch.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent.")
+@round_option
+@session_option
+def post(pr: int | None, dry_run: bool, number: int | None, session: str | None) -> None:
+    """Post the final review to GitHub through gh, with comments on lines. Nothing is posted twice."""
+    hall = here()
+    state = _session(hall, session)
+    at = _round(state, number)
+    pins = pins_of(state.files.json(at.part("target.json")))
+    where, bodies = _pull_request(hall, pr or (pins.number if pins else 0) or None, dry_run=dry_run)
+    calls = plan_post(
+        where,
+        f"{state.ref.id}/round-{at.number}",
+        state.files.text(at.final) or "",
+        [e for e in entries_of(state.files, at) if e.state.is_open],
+        files.change_in(state, at),
+        pins.head if pins else "",
+        posted_in(bodies),
+    )
+    if not calls:
+        say(f"round {at.number} of {state.ref.name} is there already; nothing was sent")
+    for call in calls:
+        if dry_run:
+            click.echo(describe(call))
+            continue
+        _gh(hall, call.argv, call.stdin)
+        say(f"posted {call.what}")
+
+
+def _pull_request(hall: Hall, number: int | None, *, dry_run: bool) -> tuple[PullRequest, list[str]]:
+    """The pull request, and what is there. A dry run without gh shows what would be sent to an empty one."""
+    try:
+        asked = ("gh", "pr", "view", *([str(number)] if number else []), "--json", "number,headRefOid")
+        shown = files.parse_pull_request(_gh(hall, asked))
+        where = PullRequest(*shown)
+        bodies = [b for argv in reading_calls(where.number) for b in bodies_in(_gh(hall, argv))]
+    except RondelError as e:
+        if not dry_run:
+            raise
+        say(f"what is there already is not known: {e}")
+        return PullRequest(number or 0, branch_head(hall)), []
+    return where, bodies
+
+
+def branch_head(hall: Hall) -> str:
+    """The commit that would be shown if everything were pushed."""
+    return hall.look.git("rev-parse", "HEAD", check=False).strip()
+
+
+def _gh(hall: Hall, argv: tuple[str, ...], stdin: str = "") -> str:
+    status, out, err = hall.look.run(argv, stdin=stdin, timeout_s=120)
+    if status:
+        raise RondelError(f"{' '.join(argv[:4])} failed: {err.strip()[-500:] or f'status {status}'}")
+    return out
+
+
+def start_review(hall: Hall, wish: files.Wish) -> SessionRef:
+    """Open a review for another door."""
+    return files.start(hall.root, hall.look, wish).ref
