@@ -22,11 +22,12 @@ from rondel.agents.base import Agent
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import Workspaces
 from rondel.engine import control
-from rondel.engine.driver import REPORT, Driver, Report, Stopped, View, last_report
+from rondel.engine.driver import Driver, View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain, refresh
 from rondel.engine.look import RepositoryLook
 from rondel.engine.perform import Tools
+from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.session import Session
 from rondel.errors import RondelError, UsageError
 from rondel.model.actions import Decide

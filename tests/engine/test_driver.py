@@ -12,7 +12,7 @@ import pytest
 from harness import REF, ScriptedAgent, content, hall, repository, start
 
 from rondel.agents.base import Reply, Request
-from rondel.engine.driver import Stopped
+from rondel.engine.report import Stopped
 from rondel.model.outcomes import Ended, Usage
 
 

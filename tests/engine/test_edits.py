@@ -9,7 +9,7 @@ import pytest
 from harness import REF, ScriptedAgent, die_at, git, hall, in_child, repository, start
 
 from rondel.agents.base import Request
-from rondel.engine.driver import Stopped
+from rondel.engine.report import Stopped
 from rondel.store import disk
 
 

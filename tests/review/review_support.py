@@ -12,8 +12,8 @@ from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.api import Hall, now
-from rondel.engine.driver import Report
 from rondel.engine.look import RepositoryLook
+from rondel.engine.report import Report
 from rondel.model.outcomes import Ended
 from rondel.store import disk
 from rondel.workflows.review import files

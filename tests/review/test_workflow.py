@@ -20,7 +20,7 @@ from review_support import (
 )
 
 from rondel.agents.base import Reply
-from rondel.engine.driver import Stopped
+from rondel.engine.report import Stopped
 from rondel.errors import NothingToDo, UsageError
 from rondel.model.actions import Ask
 from rondel.model.outcomes import Ended

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rondel.api import SCHEMA_VERSION, Hall
 from rondel.cli.live import live_view
-from rondel.engine.driver import Report, Stopped
+from rondel.engine.report import Report, Stopped
 from rondel.model.workflow import SessionRef
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")

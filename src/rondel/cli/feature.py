@@ -15,7 +15,7 @@ from rondel.api import Hall
 from rondel.cli.common import drive, emit, here, json_option, report_json, say
 from rondel.cli.ending import Way, end_feature
 from rondel.cli.sessions import summary_json
-from rondel.engine.driver import Report
+from rondel.engine.report import Report
 from rondel.errors import NothingToDo, RondelError
 from rondel.model.changes import Edit
 from rondel.model.workflow import SessionRef

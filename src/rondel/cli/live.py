@@ -15,8 +15,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from rondel.engine.driver import Flight, View
+from rondel.engine.driver import View
 from rondel.engine.ledger import Ledger
+from rondel.engine.notes import Flight
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.summary import Summary
 

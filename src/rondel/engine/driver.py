@@ -11,25 +11,23 @@ import json
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
-from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from rondel.agents import process
-from rondel.agents.base import Beat, Reply
+from rondel.agents.base import Beat
 from rondel.config import Limits
-from rondel.engine import control
+from rondel.engine import control, notes, report
 from rondel.engine.ledger import Ledger, Record, usage_json
 from rondel.engine.limits import spent
+from rondel.engine.notes import Flight
 from rondel.engine.perform import Job, Performer, Tools
+from rondel.engine.report import Report, Stopped
 from rondel.engine.session import Session
 from rondel.model.actions import Action, Ask, Decide, Derive, Run
-from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status, Summary
-from rondel.model.times import parse_time, stamp
+from rondel.model.times import stamp
 from rondel.store.lease import Lease
 
 S = TypeVar("S")
@@ -37,82 +35,8 @@ S = TypeVar("S")
 TICK_S = 1.0
 REFRESH_SHARE = 20  # looking at the disk may take a twentieth of the time
 REPEATS_MAX = 10  # how often one run may do the same action: more is a workflow that does not move
-ERROR_MAX = 2000
 RETRIED = (Ended.FAILED, Ended.TIMED_OUT)
 UNRECORDED = (Ended.WAITING, Ended.PARKED, Ended.CANCELLED)
-
-
-class Stopped(StrEnum):
-    """Why a run ended."""
-
-    COMPLETED = "completed"
-    IDLE = "idle"  # nothing is due, and the session is not at its end
-    WAITING = "waiting"
-    PAUSED = "paused"
-    PARKED = "parked"
-    LIMIT = "limit"
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
-
-
-EXIT_CODES = {
-    Stopped.COMPLETED: 0,
-    Stopped.IDLE: 0,
-    Stopped.WAITING: 3,
-    Stopped.PAUSED: 3,
-    Stopped.PARKED: 6,
-    Stopped.LIMIT: 6,
-    Stopped.FAILED: 1,
-    Stopped.INTERRUPTED: 130,
-}
-
-
-@dataclass(frozen=True)
-class Report:
-    """How a run ended, and what to do now."""
-
-    stopped: Stopped
-    message: str
-    details: tuple[str, ...] = ()
-    until: datetime | None = None
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code that says it."""
-        return EXIT_CODES[self.stopped]
-
-
-REPORT = "report.json"
-
-
-def leave(run: Path, report: Report) -> None:
-    """Leave how a run ended, for whoever looks at the session later. Runtime only: it may be lost."""
-    until = stamp(report.until) if report.until else None
-    body = {"stopped": report.stopped, "message": report.message, "until": until}
-    with suppress(OSError):
-        (run / REPORT).write_text(json.dumps(body), encoding="utf-8")
-
-
-def last_report(run: Path) -> Report | None:
-    """How the last run ended, as far as anybody knows."""
-    try:
-        body = json.loads((run / REPORT).read_text(encoding="utf-8"))
-        return Report(Stopped(body["stopped"]), str(body["message"]), until=parse_time(body["until"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-@dataclass
-class Flight:
-    """An action under way."""
-
-    job: Job
-    task: asyncio.Task[tuple[Outcome, Reply | None]]
-    seen: dict[str, str | None]  # what the files it rewrites were when it began
-    inputs: dict[str, str]
-    since: float
-    last_at: float
-    beat: Beat = field(default_factory=Beat)
 
 
 class View(Protocol):
@@ -172,9 +96,9 @@ class Driver(Generic[S]):
         finally:
             await self._end_flights()
             self._heartbeat()
-        report = self._report()
-        leave(self._session.run, report)
-        return report
+        ended = self._report()
+        report.leave(self._session.run, ended)
+        return ended
 
     # -- starting -----------------------------------------------------------------------
 
@@ -285,7 +209,7 @@ class Driver(Generic[S]):
             continues=goes_on or bool(hint),
         )
         if not isinstance(action, Derive):
-            self._note("started", **_started_fields(job, inputs))
+            self._note("started", **notes.started_fields(job, inputs))
         return job
 
     def _inputs_hold(self, action: Action, record: Record) -> bool:
@@ -368,7 +292,7 @@ class Driver(Generic[S]):
             self._repeats[action.path] += 1
         if outcome.ended is Ended.WAITING:
             self._waits[action.path] = outcome.error
-        self._note("finished", **_finished_fields(flight, outcome, reply, wrote))
+        self._note("finished", **notes.finished_fields(flight, outcome, reply, wrote))
         for path in kept:
             self._note("kept", file=path, why="a person changed it")
 
@@ -377,7 +301,7 @@ class Driver(Generic[S]):
         job = flight.job
         complete = self._performer.is_complete(job.action, job.agent, job.number)
         outcome = Outcome(Ended.CANCELLED, error="ended by us", taken=not complete)
-        self._note("finished", **_finished_fields(flight, outcome, None, {}))
+        self._note("finished", **notes.finished_fields(flight, outcome, None, {}))
 
     def _note(self, kind: str, **fields: object) -> None:
         self._session.note(kind, fields)
@@ -387,7 +311,7 @@ class Driver(Generic[S]):
     def _heartbeat(self) -> None:
         """Leave a sign of life for other terminals. Runtime only: it may be lost."""
         now = time.monotonic()
-        rows = [_row(path, f, now) for path, f in self._flights.items()]
+        rows = [notes.row(path, f, now) for path, f in self._flights.items()]
         path = self._session.run / "heartbeat.json"
         temporary = path.with_suffix(".tmp")
         body = json.dumps({"at": stamp(self._tools.clock()), "actions": rows})
@@ -443,52 +367,3 @@ def _hint(record: Record) -> str:
     return (
         f"\n\n## Your last try\n\nYour edit is still in the working folder. {record.last_error}\nMend it.\n"
     )
-
-
-def _started_fields(job: Job, inputs: dict[str, str]) -> dict[str, object]:
-    action = job.action
-    fields: dict[str, object] = {"action": action.path, "try": job.number}
-    if job.agent is not None and isinstance(action, Ask):
-        fields |= {"role": action.role, "agent": job.agent.name, "model": job.agent.model}
-    if isinstance(action, Ask | Run) and action.workspace.base:
-        fields["base"] = action.workspace.base
-    if inputs:
-        fields["inputs"] = inputs
-    return fields
-
-
-def _finished_fields(
-    flight: Flight, outcome: Outcome, reply: Reply | None, wrote: dict[str, str]
-) -> dict[str, object]:
-    fields: dict[str, object] = {
-        "action": flight.job.action.path,
-        "try": flight.job.number,
-        "ended": outcome.ended,
-        "seconds": round(time.monotonic() - flight.since, 3),
-    }
-    if not outcome.taken:
-        fields["taken"] = False
-    if reply is not None:
-        fields |= {"usage": usage_json(outcome.usage), "agent": outcome.agent, "model": outcome.model}
-    maybe: dict[str, object] = {
-        "files": wrote,
-        "inputs": flight.inputs if isinstance(flight.job.action, Derive) else None,
-        "error": outcome.error[:ERROR_MAX],
-        "result": digest(outcome.text) if outcome.text else None,
-        "until": stamp(outcome.until) if outcome.until else None,
-        "commit": outcome.commit,
-        "raw_usage": dict(reply.raw_usage) if reply else None,
-        "session": reply.vendor_session if reply else None,
-    }
-    return fields | {key: value for key, value in maybe.items() if value}
-
-
-def _row(path: str, flight: Flight, now: float) -> dict[str, object]:
-    return {
-        "action": path,
-        "agent": flight.job.agent.name if flight.job.agent else "",
-        "elapsed_s": round(now - flight.since, 1),
-        "last_output_s": round(now - flight.last_at, 1),
-        "last": flight.beat.text[:200],
-        "tokens": flight.beat.tokens,
-    }
