@@ -1,0 +1,311 @@
+"""Steps: in order, in the task's working copy, with their outputs, criteria and ways to fail."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+
+import pytest
+from task_support import (
+    Scripted,
+    allow_all,
+    git,
+    hall,
+    repository,
+    run,
+    session,
+    statuses,
+    step,
+    task,
+    write_file,
+)
+
+from rondel.workflows.task.apply import reopened
+from rondel.workflows.task.steps import unmet
+
+
+@pytest.fixture
+def root(tmp_path):
+    return repository(tmp_path / "repo")
+
+
+def with_steps(root, *steps, **changes):
+    ref = session(root, [task("IMPL-1", steps=list(steps), **changes)])
+    allow_all(root, ref)
+    return ref
+
+
+def output(root, ref, number: int, name: str = "look") -> str:
+    return (root / ref.folder / f".chat/analysis-IMPL-1-{number}-{name}.md").read_text()
+
+
+def error(root, ref, task_id: str = "IMPL-1") -> str:
+    return json.loads((root / ref.folder / f".task/{task_id}.json").read_text())["meta"]["error"]
+
+
+def test_steps_run_in_order_and_later_ones_know_the_outputs_of_earlier_ones(root):
+    ref = with_steps(
+        root,
+        step("bash(printf 'a b\\n\\n')", "one", output_to="first"),
+        step("bash(echo \"<[first]>\" '[id]' [focus_paths])", "two", output_to="second"),
+        focus_paths=["src", "lib"],
+    )
+    agent = Scripted()
+    assert run(hall(root, agent), ref).exit_code == 0
+    assert output(root, ref, 1, "one") == "a b\n\n"
+    assert output(root, ref, 2, "two") == "<a b> IMPL-1 src lib\n"
+    assert "> <a b> IMPL-1 src lib" in agent.seen[0].prompt
+
+
+def test_the_texts_of_the_approach_are_filled_in_for_the_agent(root):
+    body = task("IMPL-1", steps=[step("bash(echo found it)", output_to="analysis")])
+    body["flow_control"]["implementation_approach"] = {
+        "task_description": "Use [analysis] in [id], not [this]"
+    }
+    ref = session(root, [body])
+    allow_all(root, ref)
+    agent = Scripted()
+    assert run(hall(root, agent), ref).exit_code == 0
+    assert "Use found it in IMPL-1, not [this]" in agent.seen[0].prompt
+
+
+def test_the_agent_gets_the_execution_context(root):
+    ref = with_steps(root)
+    agent = Scripted()
+    run(hall(root, agent), ref)
+    context = json.loads(agent.seen[0].prompt.split("```json\n")[1].split("```")[0])
+    assert context["workflow"] == {"session": ref.id, "phase": "IMPLEMENT"}
+    assert context["task"]["id"] == "IMPL-1"
+    assert agent.seen[0].role == "task.code-developer"
+
+
+def test_a_step_and_the_agent_share_one_working_copy_and_one_commit(root):
+    ref = with_steps(root, step("bash(echo generated > made.txt)"))
+
+    def answer(request):
+        assert (request.cwd / "made.txt").read_text() == "generated\n"
+        write_file(request, "own.txt", "x\n")
+        return "Done."
+
+    assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert git(root, "show", "--name-only", "--format=").split() == ["made.txt", "own.txt"]
+
+
+def test_a_step_sees_its_session_at_the_usual_path_and_nothing_of_it_is_committed(root):
+    ref = with_steps(
+        root,
+        step(
+            "bash(cat {}/workflow-session.json > /dev/null && ls -a)".replace(
+                "{}", ".workflow/WFS-the-topic"
+            ),
+            "a",
+        ),
+        step('bash(test -f "$RONDEL_SESSION_DIR/TODO_LIST.md" && echo "$depends_on$id")', "b"),
+    )
+
+    def answer(request):
+        write_file(request, "own.txt", "x\n")
+        return "Done."
+
+    assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert output(root, ref, 2, "b") == "IMPL-1\n"
+    assert git(root, "show", "--name-only", "--format=").split() == ["own.txt"]
+
+
+def test_a_step_that_is_killed_leaves_no_link_in_the_commit(root):
+    ref = with_steps(root, step("bash(kill -9 $PPID)", on_error="skip_optional"))
+
+    def answer(request):
+        write_file(request, "own.txt", "x\n")
+        return "Done."
+
+    assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert git(root, "show", "--name-only", "--format=").split() == ["own.txt"]
+
+
+def test_skip_optional_goes_on_with_an_empty_result(root):
+    ref = with_steps(
+        root,
+        step("bash(echo half; false)", "one", output_to="first", on_error="skip_optional"),
+        step('bash(echo "<[first]>")', "two"),
+    )
+    assert run(hall(root), ref).exit_code == 0
+    assert output(root, ref, 2, "two") == "<>\n"
+
+
+def test_fail_blocks_the_task_and_says_why(root):
+    ref = with_steps(
+        root, step("bash(echo broken >&2; exit 3)", on_error="fail"), step("bash(touch never)", "b")
+    )
+    agent = Scripted()
+    assert run(hall(root, agent), ref).exit_code == 1
+    assert statuses(root, ref) == {"IMPL-1": "blocked"}
+    assert "exit code 3" in error(root, ref)
+    assert "broken" in error(root, ref)
+    assert agent.seen == []
+
+
+COUNTING = "bash(echo x >> {log}; test $(wc -l < {log}) -ge {wanted})"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "tries", "status"), [(1, 1, "completed"), (2, 2, "completed"), (3, 2, "blocked")]
+)
+def test_retry_once_really_retries_once(root, tmp_path, wanted, tries, status):
+    log = tmp_path / "log"
+    ref = with_steps(root, step(COUNTING.format(log=log, wanted=wanted), on_error="retry_once"))
+    run(hall(root), ref)
+    assert len(log.read_text().split()) == tries
+    assert statuses(root, ref) == {"IMPL-1": status}
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "tries"),
+    [("continue", "completed", 2), ("skip", "completed", 1), ("fail", "blocked", 1)],
+)
+def test_manual_intervention_waits_until_a_person_says_go_on_skip_or_fail(
+    root, tmp_path, answer, status, tries
+):
+    log = tmp_path / "log"
+    ref = with_steps(root, step(COUNTING.format(log=log, wanted=2), on_error="manual_intervention"))
+    here = hall(root)
+    assert run(here, ref).exit_code == 3
+    assert here.drive(ref).exit_code == 3
+    assert len(log.read_text().split()) == 1
+    here.decide(ref, answer)
+    assert here.drive(ref).exit_code == (1 if answer == "fail" else 0)
+    assert statuses(root, ref) == {"IMPL-1": status}
+    assert len(log.read_text().split()) == tries
+
+
+def test_a_task_that_waits_for_a_person_does_not_hold_up_the_others(root):
+    waits = task("IMPL-1", steps=[step("bash(false)", on_error="manual_intervention")], focus_paths=["a"])
+    ref = session(root, [waits, task("IMPL-2", focus_paths=["a"])])
+    allow_all(root, ref)
+    assert run(hall(root), ref).exit_code == 3
+    assert statuses(root, ref) == {"IMPL-1": "active", "IMPL-2": "completed"}
+
+
+@pytest.mark.parametrize(
+    ("criteria", "script", "ok"),
+    [
+        ("exit_code:0", "true", True),
+        ("exit_code:0", "false", False),
+        ("exit_code:1", "false", True),
+        ("exit_code:0,1", "exit 2", False),
+        ("output_contains:yes", "echo oh yes", True),
+        ("output_contains:yes", "echo no", False),
+        ("output_not_empty", "true", False),
+        ("file_exists:made.txt", "touch made.txt", True),
+        ("file_exists:made.txt", "true", False),
+        ("exit_code:0; output_contains:a", "echo a; false", False),
+    ],
+)
+def test_success_criteria_decide_whether_a_step_succeeded(root, criteria, script, ok):
+    ref = with_steps(root, step(f"bash({script})", success_criteria=criteria, on_error="fail"))
+    run(hall(root), ref)
+    assert statuses(root, ref) == {"IMPL-1": "completed" if ok else "blocked"}
+
+
+def test_criteria_without_an_exit_code_still_want_zero():
+    assert unmet("output_contains:x", 1, "x", {}) == "exit code 1, not 0"
+
+
+def test_a_step_is_ended_by_its_clock(root):
+    ref = with_steps(root, step("bash(sleep 60)", on_error="fail"))
+    assert run(hall(root), ref, step_timeout_s=0.3).exit_code == 1
+    assert "clock" in error(root, ref)
+
+
+def test_a_command_that_calls_an_agent_runs_like_any_other(root, tmp_path):
+    bin_ = tmp_path / "codex"
+    bin_.write_text('#!/bin/sh\nprintf "agent got: %s" "$3"\n')
+    bin_.chmod(0o755)
+    ref = with_steps(
+        root,
+        step("bash(echo '$(touch PWNED)')", "a", output_to="found"),
+        step(f"bash({bin_} --full-auto exec 'Implement: [found]')", "b"),
+    )
+    assert run(hall(root), ref).exit_code == 0
+    assert output(root, ref, 2, "b") == "agent got: Implement: $(touch PWNED)"
+    assert not (root / "PWNED").exists()
+
+
+def test_a_blocked_task_that_is_tried_again_starts_from_its_first_step(root, tmp_path):
+    log = tmp_path / "log"
+    ref = with_steps(root, step(COUNTING.format(log=log, wanted=2), on_error="fail"))
+    here = hall(root)
+    assert run(here, ref).exit_code == 1
+    here.change(ref, reopened(here.state(ref), "IMPL-1", here.look.at, "again"))
+    assert run(here, ref).exit_code == 0
+    assert statuses(root, ref) == {"IMPL-1": "completed"}
+
+
+def test_unallowed_commands_never_run_and_the_run_says_which_waits(root, tmp_path):
+    mark = tmp_path / "ran"
+    ref = session(root, [task("IMPL-1", steps=[step(f"bash(touch {mark})")]), task("IMPL-2")])
+    here = hall(root)
+    report = run(here, ref)
+    assert report.exit_code == 3
+    assert f"touch {mark}" in " ".join(report.details)
+    assert statuses(root, ref) == {"IMPL-1": "pending", "IMPL-2": "completed"}
+    assert not mark.exists()
+    allow_all(root, ref)
+    assert here.drive(ref).exit_code == 0
+    assert mark.exists()
+
+
+def test_a_changed_command_asks_again(root, tmp_path):
+    ref = with_steps(root, step("bash(true)"))
+    path = root / ref.folder / ".task/IMPL-1.json"
+    path.write_text(path.read_text().replace("bash(true)", f"bash(true; touch {tmp_path}/ran)"))
+    assert run(hall(root), ref).exit_code == 3
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_repository_cannot_bring_its_own_permissions(root, tmp_path):
+    """Neither what lies in the session's folder nor another repository's permission counts."""
+    other = repository(tmp_path / "other")
+    command = f"bash(touch {tmp_path}/ran)"
+    allow_all(other, session(other, [task("IMPL-1", steps=[step(command)])]))
+    ref = session(root, [task("IMPL-1", steps=[step(command)])])
+    decisions = root / ref.folder / ".rondel/decisions"
+    decisions.mkdir(parents=True)
+    (decisions / "allow.json").write_text('{"answer": "allow"}')
+    report = run(hall(root), ref, trust_commands=True, allowed=[command], trusted=True)
+    assert report.exit_code == 3
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(
+    shutil.which("bwrap") is None
+    or subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"], capture_output=True, check=False).returncode
+    != 0,
+    reason="bubblewrap is not installed, or may not be used here",
+)
+def test_in_the_sandbox_a_step_writes_only_in_its_working_copy_and_has_no_network(
+    root, tmp_path, monkeypatch
+):
+    server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+    connect = f"(exec 3<>/dev/tcp/127.0.0.1/{port}) && echo connected || echo refused"
+    ref = with_steps(
+        root,
+        step("bash(echo in > made.txt)", "a", on_error="fail"),
+        step(f"bash(touch {tmp_path}/out; touch ~/out || echo refused)", "b", on_error="fail"),
+        step('bash(touch "$RONDEL_SESSION_DIR/x" .workflow/*/x || echo refused)', "c", on_error="fail"),
+        step(f"bash({connect})", "d", on_error="fail"),
+        step(
+            "bash(git log --oneline -1 > /dev/null && git branch evil || echo refused)", "e", on_error="fail"
+        ),
+    )
+    monkeypatch.setenv("HOME", "/usr/share")
+    assert run(hall(root), ref, sandbox="bwrap").exit_code == 0
+    assert not (tmp_path / "out").exists()
+    for number, name in ((2, "b"), (3, "c"), (4, "d"), (5, "e")):
+        assert output(root, ref, number, name) == "refused\n"
+    assert git(root, "show", "--name-only", "--format=").split() == ["made.txt"]
+    subprocess.run(["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}"], check=True)
+    server.close()
