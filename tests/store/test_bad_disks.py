@@ -142,8 +142,8 @@ def test_a_document_on_a_full_disk_stays_as_it_was_and_can_be_edited_when_there_
 
 def test_a_read_only_disk_is_an_error_for_everything_but_reading(tmp_path: Path):
     found = on_a_mount(
-        'mount -t tmpfs rondel-test "$at" && mkdir "$at/run" && echo \'{"x": 1}\' > "$at/s.json" '
-        '&& echo one > "$at/log" && mount -o remount,ro "$at"',
+        'mount -t tmpfs rondel-test "$at" && mkdir "$at/run" && echo run/ > "$at/.gitignore" '
+        '&& echo \'{"x": 1}\' > "$at/s.json" && echo one > "$at/log" && mount -o remount,ro "$at"',
         """
         found = {
             "errors": [
@@ -171,7 +171,7 @@ def test_a_read_only_disk_is_an_error_for_everything_but_reading(tmp_path: Path)
         assert str(tmp_path / "disk") in str(error)
     assert found["document"] == {"x": 1}
     assert found["lines"] == ["one"]
-    assert found["names"] == ["log", "run/", "s.json"]
+    assert found["names"] == [".gitignore", "log", "run/", "s.json"]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rondel.errors import RondelError, UnsafePath
 from rondel.model.names import is_safe_name
-from rondel.store import files, locks
+from rondel.store import disk, files, locks
 from support.faults import in_child, killed_at, points_of
 
 NO_FIXTURE_CHECK = [HealthCheck.function_scoped_fixture]
@@ -88,6 +88,30 @@ def test_the_temporary_file_of_a_living_writer_stays(tmp_path: Path):
     locks.unlock(fd)
     files.sweep(str(tmp_path))
     assert os.listdir(tmp_path) == []
+
+
+class Hasty(disk.Disk):
+    """Another process sweeps in the instant between our making a temporary file and our locking it."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def create(self, path: str) -> int:
+        fd = super().create(path)
+        if self.times > 0:
+            self.times -= 1
+            files.sweep(os.path.dirname(path))
+        return fd
+
+
+def test_a_writer_taken_for_a_dead_one_writes_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(disk, "current", Hasty(2))
+    files.write(tmp_path / "a", b"data")
+    assert (tmp_path / "a").read_bytes() == b"data"
+    monkeypatch.setattr(disk, "current", Hasty(1000))
+    with pytest.raises(RondelError, match="something keeps removing"):
+        files.write(tmp_path / "a", b"other")
+    assert (tmp_path / "a").read_bytes() == b"data"
 
 
 def test_a_file_that_only_looks_like_a_temporary_one_in_a_link_is_left_alone(tmp_path: Path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -78,6 +79,22 @@ def test_an_event_costs_the_same_operations_however_long_the_journal_is(tmp_path
     (tmp_path / "j").write_text("\n".join(json.dumps({"kind": "x"}) for _ in range(5000)) + "\n")
     assert points_of(lambda: journal.add("one")) == short == ["write", "write:half", "sync"]
     assert points_of(lambda: journal.add("beat", durable=False)) == ["write", "write:half"]
+
+
+def test_threads_take_turns(tmp_path: Path):
+    journal = Journal(tmp_path / "j")
+
+    def add() -> None:
+        for _ in range(50):
+            journal.add("x", text="y" * 10_000, durable=False)
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(journal.events())) == 200
+    assert journal.junk == 0
 
 
 def test_values_that_are_not_json_are_written_as_text(tmp_path: Path):

@@ -135,7 +135,7 @@ def test_a_kill_anywhere_while_a_folder_is_claimed_never_gives_it_to_two(tmp_pat
 
 
 def test_a_kill_anywhere_while_the_lease_is_taken_leaves_it_free_and_the_epoch_growing(tmp_path: Path):
-    run = tmp_path / "run"
+    run = tmp_path / ".rondel" / "run"
     last = 0
     for number in itertools.count(1):
         died = killed_at(number, lambda: Lease.take(run, "review:x"))

@@ -87,6 +87,11 @@ def test_a_session_nobody_ever_drove_has_no_holder(run: Path):
     assert holder(str(run)) is None
 
 
+def test_runtime_state_is_kept_out_of_git_from_the_first_driver_on(run: Path):
+    Lease.take(run, "review:x").release()
+    assert (run.parent / ".gitignore").read_text() == "run/\n"
+
+
 def test_the_epoch_grows_with_each_driver(run: Path):
     epochs = []
     for _ in range(4):

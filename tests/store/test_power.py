@@ -169,11 +169,11 @@ def test_a_durable_event_survives_with_all_before_it(root: Path, tmp_path: Path)
 
 def test_the_epoch_of_a_lease_survives(root: Path, tmp_path: Path):
     def work() -> None:
-        Lease.take(root / "run", "review:x").release()
-        Lease.take(root / "run", "review:x").release()
+        Lease.take(root / ".rondel" / "run", "review:x").release()
+        Lease.take(root / ".rondel" / "run", "review:x").release()
 
     left = after_power_loss(root, tmp_path / "left", work)
-    with Lease.take(left / "run", "review:x") as lease:
+    with Lease.take(left / ".rondel" / "run", "review:x") as lease:
         assert lease.epoch == 3
 
 
@@ -199,7 +199,7 @@ def _tree(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(1, 90), data=st.data())
 def test_changes_cut_short_anywhere_are_whole_and_going_on_ends_where_no_loss_would(
     number: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -233,16 +233,18 @@ def test_what_a_killed_driver_left_lasts_once_another_one_relies_on_it(tmp_path:
             mine = disk.current = PowerDisk(root)
             note = lambda: noted.write_bytes(pickle.dumps(mine))  # noqa: E731
             faults.die_at(number, before=note)
-            carry_out(root, CHANGES, guard=Lease.take(root / "run", "review:x").check)
+            carry_out(root, CHANGES, guard=Lease.take(root / ".rondel" / "run", "review:x").check)
             note()
 
         status = faults.in_child(first)
         assert status in (0, -signal.SIGKILL)
         with power_disk(root, pickle.loads(noted.read_bytes())) as mine:
-            with Lease.take(root / "run", "review:x") as lease:
+            with Lease.take(root / ".rondel" / "run", "review:x") as lease:
                 carry_out(root, CHANGES, guard=lease.check)
             mine.crash(left)
-        found = {p: d for p, d in _tree(left).items() if not p.startswith("run/") and ".torn-" not in p}
+        found = {
+            p: d for p, d in _tree(left).items() if not p.startswith(".rondel/run/") and ".torn-" not in p
+        }
         assert found == _tree(goal), f"point {number}"
         shutil.rmtree(left)
         if status == 0:

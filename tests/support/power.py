@@ -111,13 +111,13 @@ class PowerDisk(disk.Disk):
         self._written[self._ids[os.fstat(fd).st_ino]] = os.pread(fd, size, 0)
 
     def sync(self, fd: int, path: str) -> None:
-        super().sync(fd, path)
+        disk.point("sync", path)  # the model counts here: no need to wait for the real disk
         id_ = self._ids[os.fstat(fd).st_ino]
         self._synced[id_] = os.pread(fd, os.fstat(fd).st_size, 0)
         self._written.pop(id_, None)
 
     def sync_folder(self, path: str) -> None:
-        super().sync_folder(path)
+        disk.point("sync-folder", path)
         self._settle(self._id(path))
 
     def _settle(self, folder: int) -> None:
@@ -134,7 +134,7 @@ class PowerDisk(disk.Disk):
         self._pending = kept
 
     def sync_all(self) -> None:
-        super().sync_all()
+        disk.point("sync-all", "")
         for folder in [path for path, _, _ in os.walk(self._root)]:
             self._settle(self._id(folder))
         self._synced |= self._written

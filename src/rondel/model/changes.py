@@ -52,7 +52,10 @@ class Edit:
 
 @dataclass(frozen=True)
 class Aside:
-    """Move a file out of the way, to `to`. Nothing is deleted to start again."""
+    """Move a file out of the way, to `to`. Nothing is deleted to start again.
+
+    Something that is at `to` already is never replaced: it means that this was done before.
+    """
 
     path: str
     to: str

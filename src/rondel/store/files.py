@@ -6,6 +6,7 @@ journal add only how they hold their file open).
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
@@ -284,7 +285,7 @@ def make_folder(path: Path) -> None:
                 disk.current.mkdir(folder)
             except FileExistsError:
                 if not os.path.isdir(folder):
-                    raise NotADirectoryError(20, "a file is in the way", folder) from None
+                    raise NotADirectoryError(errno.ENOTDIR, "a file is in the way", folder) from None
             disk.current.sync_folder(os.path.dirname(folder) or ".")
 
 
@@ -323,6 +324,7 @@ def aside(path: Path, to: Path, *, again: bool = True) -> bool:
                 raise RondelError(f"cannot move {old!r} aside: {new!r} is there already; choose another name")
             if _same_bytes(old, new):
                 disk.current.unlink(old)
+                disk.current.sync_folder(os.path.dirname(old) or ".")
             return False
         if os.path.isdir(old) and not os.path.islink(old):
             disk.current.rename(old, new)

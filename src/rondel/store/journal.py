@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rondel.store import disk, files
 from rondel.store.locks import release, wait_lock
+
+_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def _now() -> datetime:
@@ -23,6 +26,7 @@ class Journal:
         self._name = os.fspath(path)
         self._fd: int | None = None
         self._clock = clock
+        self._turn = threading.Lock()  # the lock on the file is between processes only
         self.epoch = epoch
         self.junk = 0  # lines that the last `events` could not read
 
@@ -33,8 +37,8 @@ class Journal:
         """
         at = self._clock().isoformat(timespec="milliseconds")
         event: dict[str, object] = {"at": at, "epoch": self.epoch, "kind": kind, **fields}
-        line = json.dumps(event, ensure_ascii=False, separators=(",", ":"), default=str)
-        with disk.explained("append to", self._name):
+        line = _LINE.encode(event)
+        with self._turn, disk.explained("append to", self._name):
             fd = self._locked()
             try:
                 files.add_line(fd, self._name, line, durable=durable)
