@@ -161,7 +161,7 @@ def test_the_history_has_every_iteration_in_the_documents_format(tmp_path):
         == """\
 ## Phase: brainstorm
 
-### Iteration 1 - 2026-11-15T12:00:28+00:00
+### Iteration 1 - 2026-11-15T12:00:35+00:00
 
 **Reviewer Feedback:**
 Read it.
@@ -174,7 +174,7 @@ Wrote brainstorm: draft 1.
 
 ---
 
-### Iteration 2 - 2026-11-15T12:00:56+00:00
+### Iteration 2 - 2026-11-15T12:01:03+00:00
 
 **Reviewer Feedback:**
 Read it.
@@ -189,7 +189,7 @@ Wrote brainstorm: draft 2.
 
 ## Phase: specify
 
-### Iteration 1 - 2026-11-15T12:01:38+00:00
+### Iteration 1 - 2026-11-15T12:01:52+00:00
 
 **Reviewer Feedback:**
 Read it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from rondel.model.times import stamp
 from rondel.workflows.feature import layout, stamps
 from rondel.workflows.feature.drafts import Draft, changes_made, parse_draft
 from rondel.workflows.feature.history import added, entry
-from rondel.workflows.feature.meta import records
+from rondel.workflows.feature.meta import records, word
 from rondel.workflows.feature.phases import IMPLEMENT, PREVIOUS, VERIFY
 from rondel.workflows.feature.plan import how_taken, previous_required
 from rondel.workflows.feature.read import State
@@ -63,6 +63,8 @@ def _derived(state: State, work: Work, action: Derive, at: datetime) -> Sequence
         return _entered(state, work)
     if action.path == layout.complete(work.folder):
         return _completed(state, work, at)
+    if work.take and action.path == layout.opened(work.phase, work.take.number):
+        return _opened(state, work, work.take, at)
     return _taken(state, work, action.path, at)
 
 
@@ -90,19 +92,23 @@ def _taken(state: State, work: Work, path: str, at: datetime) -> Sequence[Change
         "pass": take.passage,
         "base": take.base,
         "adopt": take.adopt,
+        "branch": f"{state.branch}-{number}" if how == "fresh" and phase == IMPLEMENT else state.branch,
         "at": stamp(at),
         "before": records(state.meta).get(phase),
     }
-    branch = f"{state.branch}-{number}" if how == "fresh" and phase == IMPLEMENT else ""
-    return (*asides, Edit(layout.META, _opened(phase, at, branch)), _json(path, body))
+    return (*asides, _json(path, body))
 
 
-def _opened(phase: str, at: datetime, branch: str) -> Callable[[Document], Document]:
+def _opened(state: State, work: Work, take: Take, at: datetime) -> Sequence[Change]:
+    """The document says that the phase is under way, and to which branch its code goes."""
+    found = state.files.json(layout.take(work.phase, take.number))
+    branch = word(found, "branch") if isinstance(found, Mapping) and work.phase == IMPLEMENT else ""
+
     def change(meta: Document) -> Document:
-        after = stamps.opened(meta, phase, at)
+        after = stamps.opened(meta, work.phase, at)
         return {**after, "branch": branch} if branch else after
 
-    return change
+    return (Edit(layout.META, change), _json(layout.opened(work.phase, take.number), {"at": stamp(at)}))
 
 
 def _digest(work: Work) -> str | None:

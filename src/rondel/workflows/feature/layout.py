@@ -26,6 +26,11 @@ def take(phase: str, number: int) -> str:
     return f"{PARTS}/{phase}/take-{number}.json"
 
 
+def opened(phase: str, number: int) -> str:
+    """That take `number` is noted in the document: the phase is under way there."""
+    return f"{PARTS}/{phase}/take-{number}-opened.json"
+
+
 def before(phase: str, number: int) -> str:
     """The artifact as it was when take `number` began from nothing."""
     return f"{PARTS}/{phase}/take-{number}-before.md"

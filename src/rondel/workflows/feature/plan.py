@@ -24,8 +24,10 @@ def plan(state: State) -> Iterator[Action]:
     work = state.work
     if work is None or state.request is None:
         return
-    if not is_taken(state, work):
+    if work.take is None or not is_taken(state, work):
         yield from _taking(state, work)
+    elif not state.files.exists(opened := layout.opened(work.phase, work.take.number)):
+        yield Derive(opened, title=f"{work.phase}: under way")
     elif work.phase not in state.completed:
         if work.phase == IMPLEMENT:
             yield from _code(state, work)
