@@ -373,7 +373,7 @@ def test_a_session_that_stays_in_its_folder_is_not_resumed_in_another(tmp_path):
     it = agent("opencode")
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
-    it._keep_place(request(tmp_path), ID, here)
+    it.keep_place(request(tmp_path), ID, here)
     assert it._start(request(tmp_path, resume=ID, cwd=here)).resumes
     assert not it._start(request(tmp_path, resume=ID, cwd=there, access=Access.WRITE)).resumes
     scratch = it._start(request(tmp_path, resume=ID, cwd=there, access=Access.NONE))

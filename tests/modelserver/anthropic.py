@@ -25,8 +25,9 @@ def read(body: Mapping[str, Any], path: str) -> dict[str, Any]:
         if given:
             step += 1
             results += [text_of(part.get("content")) for part in given]
-        else:
-            user, step, results = text_of(content), 0, []
+        spoken = text_of(_spoken(content) if given else content)
+        if spoken:
+            user, step, results = spoken, 0, []
     tools = [Tool(t["name"], t.get("input_schema", {})) for t in body.get("tools", ()) if "name" in t]
     return {
         "model": body.get("model", ""),
@@ -38,6 +39,13 @@ def read(body: Mapping[str, Any], path: str) -> dict[str, Any]:
         "tools": tuple(tools),
         "stream": bool(body.get("stream")),
     }
+
+
+def _spoken(content: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What a user said after tool results, in the same message; what a CLI put there is no word of theirs."""
+    last = max(n for n, part in enumerate(content) if part.get("type") == "tool_result")
+    said = [part for part in content[last + 1 :] if part.get("type") == "text"]
+    return [part for part in said if not part["text"].lstrip().startswith("<system-reminder>")]
 
 
 def other(path: str) -> Mapping[str, Any] | None:

@@ -27,7 +27,8 @@ def vendor_config(kind: str, url: str, home: Path, command: Sequence[str] = ()) 
     """The table: the CLI (`command`, else `kind` on the PATH), the scripted model, a HOME of its own."""
     home.mkdir(parents=True, exist_ok=True)
     program = list(command) or [kind]
-    env = {"HOME": str(home)}
+    (home / "tmp").mkdir(exist_ok=True)
+    env = {"HOME": str(home), "TMPDIR": str(home / "tmp")}  # codex wants no home in the temporary folder
     if kind == "claude":
         env |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}
     elif kind == "codex":

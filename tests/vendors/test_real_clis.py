@@ -85,11 +85,20 @@ def test_a_hang_is_ended_by_a_clock_and_leaves_no_process(rig, hang):
 
 
 def test_a_running_tool_is_ended_with_its_agent(rig):
-    command = "python3 -c 'import time; time.sleep(600)'"
-    steps = [{"tools": [{"shell": {"command": command}}]}, "never"]
-    reply = rig.ask(steps, request=rig.request(clocks=Clocks(60, 5)), options={"shell": ["*"]})
-    assert len(rig.model.requests("it")) == 1
-    assert reply.ended is Ended.TIMED_OUT
+    command = "python3 -c 'import time; time.sleep(612)'"
+    rig.model.script("it", [{"tools": [{"shell": {"command": command}}]}, "never"])
+
+    async def cancel_in_the_tool() -> None:
+        agent = rig.agent("it", options={"shell": ["*"]})
+        task = asyncio.create_task(agent.run(rig.request(), rig.beats.append))
+        async with asyncio.timeout(60):
+            while not any("sleep(612)" in line for line in rig.left_behind()):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel_in_the_tool())
     assert rig.left_behind() == []
 
 
@@ -252,7 +261,8 @@ def hostile(rig) -> Path:
     )
     write = f'writeFileSync("{traps}/plugin", "")'
     trap = f'import {{ writeFileSync }} from "fs"; {write}; export const E = async () => ({{}});'
-    put(".opencode/plugin/evil.js", trap)
+    if rig.kind != "opencode":  # which would run it: see the next test
+        put(".opencode/plugin/evil.js", trap)
     rig.commit()
     return traps
 
@@ -265,6 +275,30 @@ def test_a_hostile_repository_s_hooks_plugins_and_servers_do_not_run(rig):
     assert (rig.repository / "hello.txt").exists()
     assert list(traps.iterdir()) == []
     assert "EVIL_SETTING=evil" not in rig.model.requests("it")[-1].results[0]
+
+
+def test_opencode_is_refused_where_it_would_run_a_repository_s_plugin(rig):
+    if rig.kind != "opencode":
+        pytest.skip("the others can be told")
+    trap = rig.repository / ".opencode/plugins/evil.js"
+    trap.parent.mkdir(parents=True)
+    trap.write_text("export const Evil = async () => ({});\n")
+    reply = rig.ask("Done.")
+    assert reply.ended is Ended.FAILED
+    assert str(trap) in reply.error
+    assert rig.model.all_requests("it") == []
+
+
+def test_a_repository_s_hooks_run_when_a_person_asks_for_it(rig):
+    if rig.kind not in ("claude", "gemini"):
+        pytest.skip("codex wants each hook trusted, opencode has none")
+    traps = hostile(rig)
+    (rig.repository / ".gemini/settings.json").write_text(
+        json.dumps({"hooks": json.loads((rig.repository / ".gemini/settings.json").read_text())["hooks"]})
+    )
+    (rig.repository / ".gemini/.env").unlink()
+    rig.ask("Done.", options={"trust": True})
+    assert f"{rig.kind}-hook" in {trap.name for trap in traps.iterdir()}
 
 
 def test_a_usage_limit_parks_until_it_resets(rig):
@@ -296,7 +330,7 @@ def test_a_usage_limit_parks_until_it_resets(rig):
         },
     }[rig.kind]
     faults = [{"status": 429, "error": body}]
-    reply = rig.ask({"steps": ["never"], "faults": faults}, request=rig.request(clocks=Clocks(100, 40)))
+    reply = rig.ask({"steps": ["never"], "faults": faults}, request=rig.request(clocks=Clocks(100, 20)))
     assert reply.ended is Ended.PARKED
     assert reply.until is not None
     if rig.kind in ("claude", "codex"):

@@ -60,7 +60,8 @@ class ClaudeAgent(CliAgent):
     def arguments(self, request: Request, start: Start) -> list[str]:
         """See `CliAgent`."""
         words = ["-p", "--output-format", "stream-json", "--verbose"]
-        words += ["--setting-sources", "user", "--strict-mcp-config"]
+        if not self.trusts:
+            words += ["--setting-sources", "user", "--strict-mcp-config"]
         if start.session:
             words += ["--resume" if start.resumes else "--session-id", start.session]
         if self.model:

@@ -29,7 +29,7 @@ from rondel.agents.stream import (
     items,
     word,
 )
-from rondel.agents.vendor import CliAgent, Start
+from rondel.agents.vendor import CliAgent, Start, checkout
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
 
@@ -54,7 +54,8 @@ class CodexAgent(CliAgent):
     def arguments(self, request: Request, start: Start) -> list[str]:
         """See `CliAgent`. Overrides stand before `exec`: after it they would displace a person's own."""
         words = [part for pair in _QUIET for part in pair]
-        words += ["-c", f"projects={_untrusted(start.cwd)}"]
+        if not self.trusts:
+            words += ["-c", f"projects={_untrusted(start.cwd)}"]
         for key, value in self._patience(request):
             words += ["-c", f"{key}={value}"]
         words += ["exec", "--json", "--skip-git-repo-check", "--color", "never"]
@@ -132,10 +133,11 @@ def _item(item: object, *, done: bool) -> Iterator[Event]:
 
 
 def _untrusted(cwd: Path) -> str:
-    """The folder, and the repository it is a worktree of, as projects nobody trusts."""
-    places = {str(cwd.absolute()), str(cwd.resolve())}
+    """The folder, its checkout and the repository that is a worktree of, as projects nobody trusts."""
+    root = checkout(cwd.absolute())[-1]
+    places = {str(place) for folder in (cwd, root) for place in (folder.absolute(), folder.resolve())}
     try:
-        link = re.match(r"gitdir: (.+)/\.git/worktrees/", (cwd / ".git").read_text(encoding="utf-8"))
+        link = re.match(r"gitdir: (.+)/\.git/worktrees/", (root / ".git").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         link = None
     if link:

@@ -28,7 +28,7 @@ from rondel.agents.stream import (
     count,
     word,
 )
-from rondel.agents.vendor import CliAgent, Start
+from rondel.agents.vendor import CliAgent, Start, checkout
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
 
@@ -74,17 +74,17 @@ class GeminiAgent(CliAgent):
 
     def environment(self, request: Request) -> dict[str, str]:
         """See `CliAgent`."""
-        return {"GEMINI_CLI_NO_RELAUNCH": "true"}
+        trust = {"GEMINI_CLI_TRUST_WORKSPACE": "true"} if self.trusts else {}
+        return {"GEMINI_CLI_NO_RELAUNCH": "true", **trust}
 
     def emptied(self, request: Request) -> Iterator[str]:
         """See `CliAgent`. What the checkout's own `.env` files would set."""
         yield "GEMINI_CLI_TRUST_WORKSPACE"
-        for name in (".gemini/.env", ".env"):
+        for place in (folder / name for folder in checkout(request.cwd) for name in (".gemini/.env", ".env")):
             try:
-                text = (request.cwd / name).read_text(encoding="utf-8", errors="replace")
+                yield from _ENV_LINE.findall(place.read_text(encoding="utf-8", errors="replace"))
             except OSError:
                 continue
-            yield from _ENV_LINE.findall(text)
 
     def parse(self, line: Raw) -> Iterator[Event]:
         """See `CliAgent`."""

@@ -1,8 +1,8 @@
 """OpenCode: `opencode run --format json`, the prompt by standard input.
 
-The person's own configuration and login are used; the project's `opencode.json`, plugins
-and MCP servers are not. What a session may do is one set of permissions; a tool that is
-denied is not even offered to the model.
+The person's own configuration and login are used; the project's own settings and MCP servers
+are not. Plugins of a checkout would run whatever the flags: it is then refused. What a
+session may do is one set of permissions; a tool that is denied is not offered to the model.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from rondel.agents.base import Request
 from rondel.agents.settings import AgentSettings
@@ -21,6 +22,7 @@ from rondel.agents.stream import (
     Finished,
     Named,
     Raw,
+    Retrying,
     Said,
     Spent,
     Transcript,
@@ -30,7 +32,7 @@ from rondel.agents.stream import (
     money,
     word,
 )
-from rondel.agents.vendor import CliAgent, Start
+from rondel.agents.vendor import CliAgent, Start, checkout
 from rondel.model.actions import Access
 from rondel.model.outcomes import Usage
 
@@ -57,12 +59,15 @@ _RULE = re.compile(
     r"rule which prevents|rejected permission|permission.{0,40}(?:denied|rejected)", re.IGNORECASE
 )
 
+_RETRY = re.compile(r'message="stream error".* error\.error="?([^"]+)')
+
 
 class OpencodeAgent(CliAgent):
     """The `opencode` command."""
 
     kind = "opencode"
     stays_in_folder = True
+    litters = True
     unknown_session = r"Session not found"
 
     def __init__(self, settings: AgentSettings) -> None:
@@ -72,7 +77,10 @@ class OpencodeAgent(CliAgent):
 
     def arguments(self, request: Request, start: Start) -> list[str]:
         """See `CliAgent`. A title of ours saves the call that would make one up."""
-        words = ["run", "--format", "json", "--pure", "--title", f"{request.session} {request.action}"]
+        words = ["run", "--format", "json", "--title", f"{request.session} {request.action}"]
+        words += ["--print-logs", "--log-level", "ERROR"]
+        if not self.trusts:
+            words.append("--pure")
         if self.model:
             words += ["-m", self.model]
         if start.resumes and start.session:
@@ -81,15 +89,33 @@ class OpencodeAgent(CliAgent):
 
     def environment(self, request: Request) -> dict[str, str]:
         """See `CliAgent`."""
+        closed = {} if self.trusts else {"OPENCODE_DISABLE_PROJECT_CONFIG": "1"}
         return {
+            **closed,
             "OPENCODE_PERMISSION": json.dumps(self._permissions(request.access)),
-            "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
             "OPENCODE_DISABLE_CLAUDE_CODE": "1",
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_SHARE": "1",
         }
+
+    def refusal(self, request: Request) -> str | None:
+        """See `CliAgent`. No flag keeps a checkout's own plugins from being run."""
+        for folder in checkout(request.cwd):
+            plugins = [*folder.glob(".opencode/plugin*/*.[jt]s"), *_with_plugins(folder)]
+            if plugins:
+                return (
+                    f"opencode would run code of the repository: {plugins[0]}. Use another agent here, "
+                    f"or allow it with agents.{self.name}.options.trust = true"
+                )
+        return None
+
+    def parse_error(self, line: str) -> Iterator[Event]:
+        """See `CliAgent`. Its retries are in the log only."""
+        found = _RETRY.search(line)
+        if found:
+            yield Retrying(found[1])
 
     def _permissions(self, access: Access) -> dict[str, object]:
         """What is not named is denied; of several rules that fit, the last one counts."""
@@ -129,6 +155,16 @@ class OpencodeAgent(CliAgent):
                 money(step.get("cost")),
             )
         return usage, {"steps": list(transcript.spent)}
+
+
+def _with_plugins(folder: Path) -> Iterator[Path]:
+    """Configuration files of a folder that name plugins; comments and all, so the word is enough."""
+    for name in ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"):
+        try:
+            if re.search(r"plugin", (folder / name).read_text(encoding="utf-8", errors="replace")):
+                yield folder / name
+        except OSError:
+            continue
 
 
 def _tool(part: object) -> Iterator[Event]:

@@ -31,6 +31,7 @@ from rondel.model.outcomes import Ended, Usage
 
 _OURS = uuid.UUID("6f1d9a52-6c1e-5b0e-9d4b-3f0f6c2a7e11")  # the name space of our session ids
 _NOTE = "vendor.json"
+_TMP = "tmp"
 _BEAT_MAX = 200
 _ERROR_MAX = 1500
 _VERSION_S = 20
@@ -55,6 +56,7 @@ class CliAgent(ABC):
     credentials: tuple[str, ...]  # variables of ours that this vendor's CLI may see
     names_sessions: ClassVar[bool] = False  # whether we choose the session's id
     stays_in_folder: ClassVar[bool] = False  # whether a session only goes on in the folder it began in
+    litters: ClassVar[bool] = False  # whether it leaves files in the temporary folder: it gets its own
     unknown_session: ClassVar[str]  # its words for a session that is not there
     taken_session: ClassVar[str] = r"(?!)"  # and for one that is
 
@@ -63,6 +65,7 @@ class CliAgent(ABC):
         self.model = settings.model
         self.settings = settings
         self.shell = _patterns(settings)
+        self.trusts = settings.options.get("trust") is True  # the repository's own hooks and servers may run
 
     # -- what an adapter says -------------------------------------------------------------
 
@@ -73,6 +76,10 @@ class CliAgent(ABC):
     @abstractmethod
     def environment(self, request: Request) -> dict[str, str]:
         """Variables of this CLI; what a person configured goes over them."""
+
+    def refusal(self, request: Request) -> str | None:
+        """Why this CLI cannot be run here at all."""
+        return None
 
     def emptied(self, request: Request) -> Iterable[str]:
         """Variables that are set to nothing, so that a file of the checkout cannot set them."""
@@ -86,6 +93,10 @@ class CliAgent(ABC):
     def bill(self, transcript: Transcript, counted: Raw) -> tuple[Usage, Raw]:
         """What this run cost, and the account to count from next time."""
 
+    def parse_error(self, line: str) -> Iterable[Event]:
+        """What one line of standard error means."""
+        return ()
+
     def refused(self, words: str) -> Sequence[str]:
         """The tools that were refused according to standard error."""
         return ()
@@ -94,8 +105,11 @@ class CliAgent(ABC):
 
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
         """See `Agent`. A session that cannot go on is begun anew; nothing was asked yet then."""
-        if shutil.which(self._program()[0], path=self._env(request).get("PATH")) is None:
+        if self._where() is None:
             return Reply(Ended.FAILED, error=self._missing(), model=self.model)
+        refusal = None if self.trusts else self.refusal(request)
+        if refusal is not None:
+            return Reply(Ended.FAILED, error=refusal, model=self.model)
         start = self._start(request)
         reply = await self._once(request, start, beat)
         if reply.ended is Ended.FAILED and not reply.usage.tokens:
@@ -124,8 +138,7 @@ class CliAgent(ABC):
 
     def version(self) -> str | None:
         """See `Agent`."""
-        env = clean_env((), self.settings.env)
-        program = shutil.which(self._program()[0], path=env.get("PATH"))
+        program = self._where()
         if program is None:
             return None
         try:
@@ -134,7 +147,7 @@ class CliAgent(ABC):
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_VERSION_S,
-                env=env,
+                env=clean_env((), self.settings.env),
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
@@ -148,26 +161,7 @@ class CliAgent(ABC):
         _write_note(request.spool, start)
         if start.session:
             beat(Beat(vendor_session=start.session))
-        transcript = Transcript(session=start.session or "")
-
-        def hear(line: bytes) -> Verdict | None:
-            said = decode(line)
-            known = transcript.session
-            heard = [] if said is None else list(self.parse(said))
-            for event in heard:
-                transcript.add(event)
-            if transcript.session != known:
-                self._keep_place(request, transcript.session, start.cwd)
-            if heard:
-                beat(_beat(transcript))
-            if transcript.retrying:
-                return Verdict.RETRYING
-            if len(transcript.turns) > request.clocks.turns_max:
-                return Verdict.TURNS
-            return Verdict.RESULT if isinstance(transcript.result, Finished) else None
-
-        if start.session and not start.resumes:
-            self._keep_place(request, start.session, start.cwd)
+            self.keep_place(request, start.session, start.cwd)
         child = Child(
             argv=(*self._program(), *self.arguments(request, start)),
             cwd=start.cwd,
@@ -178,8 +172,12 @@ class CliAgent(ABC):
             idle_s=request.clocks.idle_s,
             err_counts=False,
         )
-        ended = await run(child, on_line=hear)
-        return self.finish(request, start, ended, transcript)
+        ear = _Ear(self, request, start, beat)
+        try:
+            ended = await run(child, on_line=ear.line, on_err=ear.error_line)
+        finally:
+            shutil.rmtree(request.spool / _TMP, ignore_errors=True)
+        return self.finish(request, start, ended, ear.transcript)
 
     def read(self, lines: Iterable[bytes]) -> Transcript:
         """What a whole stream adds up to."""
@@ -253,7 +251,7 @@ class CliAgent(ABC):
         seed = f"{request.home.absolute()}\n{request.session}/{request.action}/{request.attempt}"
         return Start(request.cwd, str(uuid.uuid5(_OURS, seed)))
 
-    def _keep_place(self, request: Request, session: str, cwd: Path) -> None:
+    def keep_place(self, request: Request, session: str, cwd: Path) -> None:
         """Note where a session works, for vendors whose sessions stay in their folder."""
         if self.stays_in_folder:
             request.home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -276,6 +274,10 @@ class CliAgent(ABC):
             return (str((root / words[0]).absolute()), *words[1:])
         return words
 
+    def _where(self) -> str | None:
+        """The program's full path; None when it is not there."""
+        return shutil.which(self._program()[0], path=clean_env((), self.settings.env)["PATH"])
+
     def said(self, *flags: str) -> bool:
         """Whether the person's own `command` has one of these flags: then it is theirs to decide."""
         return any(word.partition("=")[0] in flags for word in self.settings.command)
@@ -288,14 +290,61 @@ class CliAgent(ABC):
             "RONDEL_ATTEMPT": str(request.attempt),
         }
         given = {**self.environment(request), **self.settings.env, **request.env, **ours}
+        if self.litters:
+            (request.spool / _TMP).mkdir(parents=True, exist_ok=True, mode=0o700)
+            given["TMPDIR"] = str((request.spool / _TMP).absolute())
         env = clean_env((*self.credentials, *self.settings.pass_env), given)
-        return {**dict.fromkeys(self.emptied(request), ""), **env}
+        return env if self.trusts else {**dict.fromkeys(self.emptied(request), ""), **env}
 
     def _missing(self) -> str:
         return (
             f"no program {self._program()[0]!r}: install {self.kind}, "
             f"or say in agents.{self.name}.command where it is"
         )
+
+
+class _Ear:
+    """Follows one process: what it says goes to the transcript, to the live view and to the clocks."""
+
+    def __init__(self, agent: CliAgent, request: Request, start: Start, beat: Callable[[Beat], None]) -> None:
+        self.transcript = Transcript(session=start.session or "")
+        self._agent = agent
+        self._request = request
+        self._start = start
+        self._beat = beat
+
+    def line(self, line: bytes) -> Verdict | None:
+        """One line of standard output, and what it means for the clocks."""
+        said = decode(line)
+        if said is not None:
+            self._take(self._agent.parse(said))
+        if self.transcript.retrying:
+            return Verdict.RETRYING
+        if len(self.transcript.turns) > self._request.clocks.turns_max:
+            return Verdict.TURNS
+        return Verdict.RESULT if isinstance(self.transcript.result, Finished) else None
+
+    def error_line(self, line: bytes) -> None:
+        """One line of standard error."""
+        self._take(self._agent.parse_error(line.decode(errors="replace")))
+
+    def _take(self, events: Iterable[Event]) -> None:
+        known, heard = self.transcript.session, list(events)
+        for event in heard:
+            self.transcript.add(event)
+        if self.transcript.session != known:
+            self._agent.keep_place(self._request, self.transcript.session, self._start.cwd)
+        if heard:
+            self._beat(_beat(self.transcript))
+
+
+def checkout(cwd: Path) -> list[Path]:
+    """The folder and those above it that belong to the same repository."""
+    folders = [cwd, *cwd.parents]
+    for number, place in enumerate(folders, 1):
+        if (place / ".git").exists():
+            return folders[:number]
+    return [cwd]
 
 
 def _patterns(settings: AgentSettings) -> tuple[str, ...]:
