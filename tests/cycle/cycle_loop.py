@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rondel.model.actions import Action, Ask, Decide, Derive, Probe, Run
 from rondel.model.changes import Change
+from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome
 from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
@@ -119,7 +120,7 @@ class Loop:
             case Ask():
                 text = said or self._reply(action)
                 if action.role == "cycle.cd":
-                    commit = f"{len(self.done):040x}"
+                    commit = digest(action.path)[:40]
                     return _with(base, text=text, commit=commit, changed=("a.py",))
                 return _with(base, text=text)
             case Run():
@@ -131,7 +132,9 @@ class Loop:
                 return _with(base, data={"commit": "b" * 40, "branch": action.args[0]})
             case Probe(name="changes"):
                 files = [{"file": "a.py", "action": "modify"}, {"file": "b.py", "action": "create"}]
-                return _with(base, data={"commit": action.args[0], "height": len(self.done), "files": files})
+                return _with(
+                    base, data={"commit": action.args[0], "height": int(self.now.timestamp()), "files": files}
+                )
             case Probe():
                 return _with(base, data={"commit": "c" * 40, "command": "pytest", "env": {}})
             case Derive():

@@ -66,7 +66,9 @@ def _result(turn: Turn, view: TaskView, outcome: Outcome, state: State) -> Doc:
             "blocker": f"B-{turn.number}-{view.task.id}{again}",
         }
     if result["ended"] != "done":
-        result["error"] = " ".join(outcome.error.split())[:ERROR_MAX] or "it gave no usable answer"
+        files = ", ".join(outcome.conflicts)
+        why = outcome.error or (f"its edit conflicts in {files}" if files else "it gave no usable answer")
+        result["error"] = " ".join(why.split())[:ERROR_MAX]
     return result
 
 
