@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -290,7 +290,13 @@ class Performer(Generic[S]):
             )
             exit_ = await process.run(child)
         text = _read(spool / "out")
-        files = {name: data for name in run.collect if (data := _collect(cwd, name)) is not None}
+        files = await asyncio.to_thread(_collected, spool, cwd, run.collect)
+        if (
+            run.workspace.access is Access.WRITE
+            and run.workspace.name is None
+            and exit_.reason != "cancelled"
+        ):
+            await _patiently(partial(self._tools.workspaces.remove, cwd))
         outcome = Outcome(
             Ended.DONE,
             text=text,
@@ -358,6 +364,21 @@ def _read(path: Path) -> str:
             return f.read(COLLECT_MAX).decode(errors="replace")
     except OSError:
         return ""
+
+
+def _collected(spool: Path, cwd: Path, names: Sequence[str]) -> dict[str, bytes]:
+    """The files a command leaves for its outcome, kept in its spool: its workspace may go before."""
+    kept = spool / "collected"
+    if names and not kept.is_dir():
+        temporary = spool / "collected.tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
+        for number, name in enumerate(names):
+            data = _collect(cwd, name)
+            if data is not None:
+                (temporary / str(number)).write_bytes(data)
+        temporary.rename(kept)
+    found = {name: _collect(kept, str(number)) for number, name in enumerate(names)}
+    return {name: data for name, data in found.items() if data is not None}
 
 
 def _collect(cwd: Path, name: str) -> bytes | None:

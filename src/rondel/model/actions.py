@@ -30,7 +30,8 @@ class Workspace:
     top of that branch by rebase, `checks` (a shell command) must pass there, and the branch
     is moved forward; otherwise it is left on a branch of its own and named in the outcome.
     Actions with the same `name` share one worktree, one after the other: what a command
-    changed there is part of the ask's commit.
+    changed there is part of the ask's commit. A command with one to itself leaves nothing
+    there: it is removed when the command has ended.
     """
 
     access: Access = Access.NONE

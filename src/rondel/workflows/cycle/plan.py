@@ -177,7 +177,7 @@ def _testing(state: State, turn: Turn) -> Action:
         layout.tests(turn.number),
         command,
         inputs=(layout.built(turn.number),),
-        workspace=Workspace(Access.READ, base=commit if isinstance(commit, str) else turn.base),
+        workspace=Workspace(Access.WRITE, base=commit if isinstance(commit, str) else turn.base),
         outputs=(layout.TEST_RESULTS,),
         env={
             "RONDEL_JUNIT": junit,

@@ -80,20 +80,29 @@ def _tip(look: Look, commit: str, test: str) -> Tip:
     names = look.git("ls-tree", "-r", "--name-only", "-z", commit).split("\0")
     if not any(_TEST_FILE.search(name) for name in names):
         return Tip(commit)
-    python, coverage = _python(look)
-    return Tip(
-        commit, fresh + _pytest(python, coverage), {"PYTHONPATH": "src:.", "PYTHONDONTWRITEBYTECODE": "1"}
-    )
+    env = {"PYTHONPATH": "src:.", "PYTHONDONTWRITEBYTECODE": "1"}
+    return Tip(commit, fresh + _pytest(*_python(look), _source(look, commit, names)), env)
 
 
-def _pytest(python: str, coverage: str) -> str:
+def _source(look: Look, commit: str, names: list[str]) -> list[str]:
+    """What coverage is measured of: the whole project, code nobody imports too; or what its settings say."""
+    settings = [n for n in (".coveragerc", "setup.cfg", "tox.ini", "pyproject.toml") if n in names]
+    said = "".join(look.git("show", f"{commit}:{name}", check=False) for name in settings)
+    if ".coveragerc" in names or re.search(r"^\[(tool\.)?coverage[.:]", said, re.MULTILINE):
+        return []
+    return [".", "src"] if any(n.startswith("src/") for n in names) else ["."]
+
+
+def _pytest(python: str, coverage: str, source: list[str]) -> str:
     """The test command for a pytest suite, measured where something can measure."""
     name = shlex.quote(python)
     base = "-m pytest -q -p no:cacheprovider"
     if coverage == "pytest_cov":
-        return f'{name} {base} --cov --cov-report="json:$RONDEL_COVERAGE"'
+        measure = " ".join(f"--cov={s}" for s in source) or "--cov"
+        return f'{name} {base} {measure} --cov-report="json:$RONDEL_COVERAGE"'
     if coverage == "coverage":
-        run = f"{name} -m coverage run --data-file={DATA} {base}"
+        of = f"--source={','.join(source)} " if source else ""
+        run = f"{name} -m coverage run --data-file={DATA} {of}{base}"
         report = f'{name} -m coverage json -q --data-file={DATA} -o "$RONDEL_COVERAGE"'
         return f"{run}\nstatus=$?\n{report} >/dev/null 2>&1\nexit $status"
     return f"{name} {base}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rondel.model.snapshot import Snapshot
@@ -123,13 +124,8 @@ def _tasks(files: Snapshot, turn: Turn, plan: Proposal, blockers: Mapping[str, s
             task, stage, number + 1 if again or not number else number, None, result, changes
         )
     _settle_dependants(views)
-    newest = _highest(views.values()) or turn.base
-    done = []
-    for view in views.values():
-        needed = _highest(views[d] for d in view.task.depends_on if d in views)
-        base = newest if view.number > 1 else needed or turn.base
-        done.append(TaskView(view.task, view.stage, view.number, base, view.result, view.changes))
-    return tuple(done)
+    newest = _highest(views.values()) or turn.base  # holds what every task that is due depends on
+    return tuple(replace(view, base=newest) for view in views.values())
 
 
 def _tries(files: Snapshot, number: int) -> dict[str, set[int]]:
@@ -175,7 +171,7 @@ def _settle_dependants(views: dict[str, TaskView]) -> None:
             elif any(s is not Stage.DONE for s in needed):
                 stage = Stage.WAITS
             if stage is not view.stage:
-                views[task_id] = TaskView(view.task, stage, view.number, None, view.result, view.changes)
+                views[task_id] = replace(view, stage=stage)
                 changed = True
         if not changed:
             return
