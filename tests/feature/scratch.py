@@ -88,7 +88,7 @@ def script(root: Path, rules: list[dict[str, object]]) -> None:
     (root / "script.json").write_text(json.dumps({"rules": rules}))
 
 
-def rondel(cwd: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+def rondel(cwd: Path, *args: str, wait_s: float = 120, **env: str) -> subprocess.CompletedProcess[str]:
     """The real command, without a terminal."""
     top = cwd
     while not (top / "home").is_dir() and top != top.parent:
@@ -100,7 +100,7 @@ def rondel(cwd: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=120,
+        timeout=wait_s,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
