@@ -174,6 +174,16 @@ def test_a_worktree_is_made_on_request_stored_relative_and_warned_about_from_els
     assert feature(root, "check", "brainstorm", CLAUDECODE="1").stderr == "", "there the hook has said it"
 
 
+def test_without_a_commit_there_is_no_worktree_and_no_feature_either(root):
+    empty = root.parent / "empty"
+    empty.mkdir()
+    git(empty, "init", "-q")
+    refused = feature(empty, "start", "Add", "--worktree")
+    assert refused.returncode == 1
+    assert "commit" in refused.stderr
+    assert not (empty / "docs").exists()
+
+
 def test_code_goes_into_the_features_worktree_and_finish_removes_it(root):
     feature(root, "start", "Add", "--worktree")
     tree = root.parent / "repo-001-add"

@@ -108,6 +108,19 @@ def test_inside_the_worktree_there_is_no_warning_and_the_feature_is_found(root):
     assert "WARNING" not in said
 
 
+def test_a_worktree_with_features_of_its_own_shows_those_unless_it_is_a_features(root):
+    git(root, "commit", "-q", "--allow-empty", "-m", "start")
+    git(root, "worktree", "add", "-q", "../other")
+    other = root.parent / "other"
+    ref = start_feature(root, "Main")
+    start_feature(other, "Own")
+    assert "001-own" in context(run_hook(other))
+    change(root, ref.folder, worktree="../other")
+    said = context(run_hook(other))
+    assert "001-main" in said
+    assert "001-own" not in said
+
+
 def test_the_host_says_where_it_is_on_standard_input(root, tmp_path):
     start_feature(root, "Add")
     assert context(run_hook(tmp_path)) == ""
@@ -235,7 +248,6 @@ def test_it_imports_nothing_heavy():
         "rondel.model.times",
         "rondel.workflows",
         "rondel.workflows.feature",
-        "rondel.workflows.feature.layout",
         "rondel.workflows.feature.meta",
         "rondel.workflows.feature.phases",
         "rondel.workflows.feature.place",

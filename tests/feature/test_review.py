@@ -47,6 +47,9 @@ def test_the_result_has_the_documents_shape():
         "description": "the error case is missing",
         "location": None,
     }
+    assert review.get("approved") is False
+    assert "summary" in review
+    assert "verdict" not in review
     json.dumps(review.to_json())
 
 

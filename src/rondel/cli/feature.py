@@ -16,8 +16,9 @@ from rondel.cli.common import drive, emit, here, json_option, report_json, say
 from rondel.cli.ending import Way, end_feature
 from rondel.cli.sessions import summary_json
 from rondel.engine.report import Report
-from rondel.errors import NothingToDo, RondelError
+from rondel.errors import Held, NothingToDo, RondelError
 from rondel.model.changes import Edit
+from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.ending import kept_history
@@ -43,10 +44,8 @@ def command() -> None:
 def hall_of_features() -> Hall:
     """The hall where the features are kept: from inside a feature's worktree, that of its repository."""
     hall = here()
-    main = Path(place.main_checkout(str(hall.root)))
-    if main == hall.root or (hall.root / layout.FEATURES).is_dir() or not main.is_dir():
-        return hall
-    return Hall(main)
+    home = Path(place.home_of_features(str(hall.root)))
+    return hall if home == hall.root else Hall(home)
 
 
 def find(hall: Hall, feature: str | None) -> tuple[SessionRef, State]:
@@ -85,6 +84,8 @@ def start(title: str, mode: str | None, description: str, source: Any, worktree:
     hall = hall_of_features()
     chosen = mode or str(hall.settings("feature")["mode"])
     text = source.read() if source else None
+    if worktree:
+        worktrees.require_commit(hall.look)
     ref = start_feature(
         hall.root, title, mode=chosen, description=description, brainstorm=text, at=hall.look.at
     )
@@ -325,6 +326,8 @@ def finish(feature: str | None, way: str | None, force: bool, reason: str) -> No
     ref, state = find(hall, feature)
     if state.ended:
         raise NothingToDo(f"{ref.name} is {word(state.meta, 'status')} already")
+    if hall.summary(ref).status is Status.RUNNING:
+        raise Held(f"{ref.name} is being worked on; `rondel stop {ref.name}` first")
     if way is None and sys.stdin.isatty():
         way = click.prompt("how", type=click.Choice([w.value for w in Way]), err=True)
     if way is None:

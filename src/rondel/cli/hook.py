@@ -12,9 +12,9 @@ import select
 import sys
 
 from rondel.workflows.feature import place
-from rondel.workflows.feature.layout import FEATURES
 from rondel.workflows.feature.meta import FILE, due_phase, partial_phases, title
 from rondel.workflows.feature.phases import ACTIVE, FINISH
+from rondel.workflows.feature.place import FEATURES
 
 EVENTS = {"session-start": "SessionStart"}
 SHOWN_MAX = 10
@@ -50,9 +50,7 @@ def session_start(cwd: str) -> str:
     here = place.repository(cwd)
     if here is None:
         return ""
-    root = here
-    if not os.path.isdir(os.path.join(root, FEATURES)):
-        root = place.main_checkout(here)
+    root = place.home_of_features(here)
     lines: list[str] = []
     troubles: list[str] = []
     for name in _folders(os.path.join(root, FEATURES)):

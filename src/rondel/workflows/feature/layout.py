@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rondel.workflows.feature.meta import FILE as META
 from rondel.workflows.feature.phases import ARTIFACTS
+from rondel.workflows.feature.place import FEATURES
 
-FEATURES = "docs/features"
 SPEC = ARTIFACTS["specify"]
 TASKS = ARTIFACTS["create-tasks"]
 HISTORY = ".review-history.md"
@@ -13,7 +13,7 @@ HISTORY_KEPT = ".rondel/parts/review-history.md"
 PARTS = ".rondel/parts"
 DECISIONS = ".rondel/decisions"
 
-__all__ = ["META"]
+__all__ = ["FEATURES", "META"]
 
 
 def request(number: int) -> str:

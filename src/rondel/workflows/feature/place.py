@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 
+FEATURES = "docs/features"
 ELSEWHERE = "the worktree of {feature} is {worktree}; this is {cwd}"
 
 
@@ -42,6 +44,28 @@ def repository(cwd: str) -> str | None:
             return None
         at = above
     return at
+
+
+def home_of_features(root: str) -> str:
+    """The checkout whose features somebody in `root` works on.
+
+    That is `root` itself, but for a worktree that a feature of the main checkout names as its own, and
+    for one without any features.
+    """
+    main = main_checkout(root)
+    if main == root or not os.path.isdir(os.path.join(main, FEATURES)):
+        return root
+    if not os.path.isdir(os.path.join(root, FEATURES)):
+        return main
+    for name in os.listdir(os.path.join(main, FEATURES)):
+        try:
+            with open(os.path.join(main, FEATURES, name, ".meta.json"), "rb") as file:
+                stored = json.load(file).get("worktree")
+        except (OSError, ValueError, RecursionError, AttributeError):
+            continue
+        if isinstance(stored, str) and stored and is_inside(root, resolve(main, stored)):
+            return main
+    return root
 
 
 def main_checkout(root: str) -> str:

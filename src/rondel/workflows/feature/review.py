@@ -6,8 +6,8 @@ Approved means that there is no blocker, whatever the reviewer claims.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Literal, cast, get_args
+from dataclasses import Field, dataclass
+from typing import Any, ClassVar, Literal, cast, get_args
 
 from rondel.model.replies import fenced_json
 from rondel.workflows.feature.prompt import chain_review
@@ -18,16 +18,21 @@ ISSUES_MAX = 200
 TEXT_MAX = 4000
 
 
-class _Named:
+class _Named(Mapping[str, object]):
     """Fields that can also be taken by name, as from the JSON object they are on disk."""
 
-    def keys(self) -> Iterator[str]:
-        return (f.name for f in fields(self))  # type: ignore[arg-type]  # only dataclasses derive from it
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __getitem__(self, name: str) -> object:
-        if name not in self.keys():
+        if name not in self.__dataclass_fields__:
             raise KeyError(name)
         return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dataclass_fields__)
+
+    def __len__(self) -> int:
+        return len(self.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Review(_Named):
         """As it lies on disk."""
         return {
             "approved": self.approved,
-            "issues": [asdict(i) for i in self.issues],
+            "issues": [dict(issue) for issue in self.issues],
             "summary": self.summary,
         }
 

@@ -79,6 +79,10 @@ class Feature(Workflow[State]):
         """See `Workflow`."""
         return look_for_base(look, *probe.args)
 
+    def frozen(self, state: State) -> Iterable[str]:
+        """See `Workflow`. A completed phase is redone by asking for it, not by the way."""
+        return [f"{layout.PARTS}/{phase}" for phase in REVIEWED if phase in state.completed]
+
     def artifact(self, state: State, number: int | None) -> str | None:
         """See `Workflow`. The document of the latest phase that has one; of an iteration, its draft."""
         there = [p for p in ARTIFACTS if state.files.exists(ARTIFACTS[p])]

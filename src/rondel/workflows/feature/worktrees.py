@@ -9,11 +9,17 @@ from rondel.model.workflow import Look
 from rondel.workflows.feature import place
 
 
-def add(look: Look, feature: str, branch: str) -> str:
-    """A worktree beside the repository with a new branch at HEAD; its path as it is stored."""
+def require_commit(look: Look) -> str:
+    """The commit that a worktree begins at."""
     commit = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
     if not commit:
         raise RondelError("the repository has no commit yet; commit something before making a worktree")
+    return commit
+
+
+def add(look: Look, feature: str, branch: str) -> str:
+    """A worktree beside the repository with a new branch at HEAD; its path as it is stored."""
+    commit = require_commit(look)
     root = Path(look.root)
     path = str(root.parent / f"{root.name}-{feature}")
     look.git("worktree", "add", "--quiet", "-b", branch, path, commit)
