@@ -146,10 +146,22 @@ class Hall:
         """What a session's files show."""
         return self.workflow(ref.workflow).read(self.files(ref), ref)
 
+    def survey(self) -> list[tuple[SessionRef, Summary]]:
+        """Every session of every workflow, in one look at the disk."""
+        repo = DiskSnapshot(self.root)
+        flows = [self.workflow(name) for name in self.workflow_names()]
+        refs = [ref for flow in flows for ref in flow.sessions(repo)]
+        return [(ref, self._summary(ref, repo.below(ref.folder, ref.beside))) for ref in refs]
+
     def summary(self, ref: SessionRef) -> Summary:
         """A session in short, with what only the outside knows: running, paused."""
+        return self._summary(ref, self.files(ref))
+
+    def _summary(self, ref: SessionRef, snapshot: Snapshot) -> Summary:
         flow = self.workflow(ref.workflow)
-        found = flow.summary(flow.read(self.files(ref), ref))
+        found = flow.summary(flow.read(snapshot, ref))
+        if not snapshot.names(".rondel"):  # nobody of ours was ever there
+            return found
         folder = self.root / ref.folder
         if holder(folder / ".rondel/run") is not None:
             problems = tuple(p for p in found.problems if not p.when_idle)
@@ -159,6 +171,10 @@ class Hall:
         if control.read(folder) is not None:
             return replace(found, status=Status.PAUSED)
         return _with_report(found, last_report(folder / ".rondel/run"))
+
+    def document(self, ref: SessionRef) -> dict[str, object]:
+        """The state document of a session, as its workflow defines it."""
+        return self.workflow(ref.workflow).document(self.state(ref))
 
     def explain(self, ref: SessionRef) -> list[Origin]:
         """Why each produced file is reused or stale."""

@@ -35,14 +35,19 @@ class Silent:
 
 
 class Lines:
-    """One plain line per start and end, for logs and pipes."""
+    """One plain line per start and end, for logs and pipes. What was only derived is not shown."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._started: set[object] = set()
 
     def event(self, kind: str, fields: dict[str, object]) -> None:
         """See `View`."""
-        line = event_line(kind, fields)
+        action = fields.get("action")
+        if kind in ("started", "recovered"):
+            self._started.add(action)
+        derived = kind == "finished" and action not in self._started
+        line = "" if derived and fields.get("ended") == Ended.DONE else event_line(kind, fields)
         if line:
             self._console.print(line, soft_wrap=True)
 

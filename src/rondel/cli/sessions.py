@@ -43,7 +43,7 @@ def status(session: str | None, as_json: bool, explain: bool) -> None:
         ref = hall.find(session)
         _show_one(hall, ref, as_json=as_json, explain=explain)
         return
-    rows = [(ref, hall.summary(ref)) for ref in hall.sessions()]
+    rows = hall.survey()
     if as_json:
         emit({"sessions": [summary_json(ref, found) for ref, found in rows]})
         return
@@ -78,7 +78,7 @@ def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> N
     found = hall.summary(ref)
     origins = hall.explain(ref) if explain else []
     if as_json:
-        entry = summary_json(ref, found) | {"state": found.state}
+        entry = summary_json(ref, found) | {"state": hall.document(ref)}
         if explain:
             entry["files"] = [
                 {"file": o.file, "stale": o.stale, "edited": o.edited, "reasons": list(o.reasons)}

@@ -105,6 +105,10 @@ class Workflow(ABC, Generic[S]):
     def summary(self, state: S) -> Summary:
         """The session in short. Cheap: it is asked for thousands of sessions."""
 
+    def document(self, state: S) -> dict[str, object]:
+        """The workflow's own state document after reconciliation, and what is derived from it."""
+        return self.summary(state).state
+
     def prompt(self, state: S, ask: Ask) -> str:
         """What to ask. A workflow that asks nobody has none."""
         raise NotImplementedError(ask.path)

@@ -72,6 +72,15 @@ class DiskSnapshot:
         """Where the folder is, absolute."""
         return os.path.abspath(self._root)
 
+    def below(self, folder: str, beside: frozenset[str] = frozenset()) -> DiskSnapshot:
+        """The files below one folder, sharing what is known of them already."""
+        here = self._folder(folder)
+        found = DiskSnapshot(here.path or f"{self._root}/{folder}", beside)
+        for name, parent in found._top.folders.items():
+            here.folders.setdefault(name, parent)
+        found._top = here
+        return found
+
     def names(self, folder: str = "") -> frozenset[str]:
         """See `Snapshot`."""
         here = self._folder(folder.rstrip("/"))

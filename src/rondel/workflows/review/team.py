@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 
 from rondel.errors import UsageError
@@ -55,7 +56,8 @@ def reviewer_of(document: object) -> Reviewer | None:
     return Reviewer(name, name.rpartition("-")[0], persona if isinstance(persona, str) else "")
 
 
-def shipped_personas() -> dict[str, str]:
+@cache
+def shipped_personas() -> Mapping[str, str]:
     """The personas that come with Rondel, by type."""
     folder = resources.files("rondel.workflows.review") / "reviewers"
     return {

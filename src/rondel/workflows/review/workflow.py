@@ -123,8 +123,11 @@ class Review(Workflow[ReviewState]):
             updated_at=_updated(document),
             problems=problems,
             next=_next(state),
-            state=document_of(state, phase),
         )
+
+    def document(self, state: ReviewState) -> dict[str, object]:
+        """`state.json` after reconciliation, and what follows from the files."""
+        return document_of(state, phase_due(state))
 
 
 def _has_artifact(repo: Snapshot, folder: str) -> bool:
