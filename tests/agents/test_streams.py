@@ -14,7 +14,8 @@ from rondel.agents.base import Clocks, Request
 from rondel.agents.process import Exit, Reason
 from rondel.agents.roster import build
 from rondel.agents.settings import AgentSettings
-from rondel.agents.vendor import CliAgent, Start
+from rondel.agents.starts import Place, Start, keep_place, keep_start, mark_billed, start_of
+from rondel.agents.vendor import CliAgent
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import Ended
@@ -213,6 +214,20 @@ def test_what_claude_used_before_our_clock_ended_it_is_counted(tmp_path):
     assert (got.usage.input_tokens, got.usage.usd) == (9, None)
 
 
+def test_what_a_cut_off_run_had_used_is_billed_with_the_one_that_goes_on(tmp_path):
+    it, cut_off = agent("opencode"), tmp_path / "cut-off"
+    keep_start(cut_off, Start(tmp_path))
+    (cut_off / "out").write_text("\n".join(json.dumps(line) for line in OPENCODE[:4]) + "\n")
+    keep_place(tmp_path / "home", "opencode", ID, Place(tmp_path, cut_off))
+    start = it._start(request(tmp_path, resume=ID))
+    assert (start.resumes, start.carried.input_tokens, start.carried.usd) == (True, 12, 0.25)
+    keep_start(tmp_path / "spool", start)
+    assert it.finish(request(tmp_path), start, CLEAN, it.read([])).usage == start.carried
+    assert start_of(tmp_path / "spool") == start
+    mark_billed(cut_off)
+    assert it._start(request(tmp_path, resume=ID)).carried.tokens == 0
+
+
 # -- what is no success ------------------------------------------------------------------------
 
 
@@ -373,7 +388,7 @@ def test_a_session_that_stays_in_its_folder_is_not_resumed_in_another(tmp_path):
     it = agent("opencode")
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
-    it.keep_place(request(tmp_path), ID, here)
+    keep_place(tmp_path / "home", "opencode", ID, Place(here, tmp_path / "spool"))
     assert it._start(request(tmp_path, resume=ID, cwd=here)).resumes
     assert not it._start(request(tmp_path, resume=ID, cwd=there, access=Access.WRITE)).resumes
     scratch = it._start(request(tmp_path, resume=ID, cwd=there, access=Access.NONE))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from rondel.agents.base import Request
 from rondel.agents.limits import from_epoch
+from rondel.agents.starts import Start
 from rondel.agents.stream import (
     Denied,
     Did,
@@ -31,7 +32,7 @@ from rondel.agents.stream import (
     table,
     word,
 )
-from rondel.agents.vendor import CliAgent, Start
+from rondel.agents.vendor import CliAgent
 from rondel.model.actions import Access
 from rondel.model.outcomes import Usage
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rondel.agents.base import Request
+from rondel.agents.starts import Start
 from rondel.agents.stream import (
     Did,
     Event,
@@ -29,7 +30,7 @@ from rondel.agents.stream import (
     items,
     word,
 )
-from rondel.agents.vendor import CliAgent, Start, checkout
+from rondel.agents.vendor import CliAgent, checkout
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from rondel.agents.base import Request
+from rondel.agents.starts import Start
 from rondel.agents.stream import (
     Denied,
     Did,
@@ -28,7 +29,7 @@ from rondel.agents.stream import (
     count,
     word,
 )
-from rondel.agents.vendor import CliAgent, Start, checkout
+from rondel.agents.vendor import CliAgent, checkout
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rondel.agents.base import Request
 from rondel.agents.settings import AgentSettings
+from rondel.agents.starts import Start
 from rondel.agents.stream import (
     Denied,
     Did,
@@ -32,7 +33,7 @@ from rondel.agents.stream import (
     money,
     word,
 )
-from rondel.agents.vendor import CliAgent, Start, checkout
+from rondel.agents.vendor import CliAgent, checkout
 from rondel.model.actions import Access
 from rondel.model.outcomes import Usage
 

@@ -7,14 +7,13 @@ denial, a status of 0 and a text: an exit status alone is no verdict.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
@@ -24,29 +23,28 @@ from rondel.agents.endings import cut_short
 from rondel.agents.limits import parked_until
 from rondel.agents.process import Child, Exit, Reason, Verdict, clean_env, finished, output, run, tail
 from rondel.agents.settings import AgentSettings
-from rondel.agents.stream import Event, Failed, Finished, Raw, Transcript, decode, table, word
+from rondel.agents.starts import (
+    Place,
+    Start,
+    is_billed,
+    keep_place,
+    keep_start,
+    mark_billed,
+    place_of,
+    start_of,
+)
+from rondel.agents.stream import Event, Failed, Finished, Raw, Transcript, decode
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
-from rondel.model.outcomes import Ended, Usage
+from rondel.model.outcomes import NO_USAGE, Ended, Usage
 
 _OURS = uuid.UUID("6f1d9a52-6c1e-5b0e-9d4b-3f0f6c2a7e11")  # the name space of our session ids
-_NOTE = "vendor.json"
 _TMP = "tmp"
 _BEAT_MAX = 200
 _ERROR_MAX = 1500
 _VERSION_S = 20
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
-
-
-@dataclass(frozen=True)
-class Start:
-    """How one process of the CLI is started."""
-
-    cwd: Path
-    session: str | None = None  # the vendor session we name, or go on with
-    resumes: bool = False
-    counted: Raw = field(default_factory=dict)  # what that session had cost before
 
 
 class CliAgent(ABC):
@@ -114,7 +112,8 @@ class CliAgent(ABC):
         reply = await self._once(request, start, beat)
         if reply.ended is Ended.FAILED and not reply.usage.tokens:
             if start.resumes and re.search(self.unknown_session, reply.error):
-                return await self._once(request, self._fresh(request), beat)
+                fresh = replace(self._fresh(request), carried=start.carried)
+                return await self._once(request, fresh, beat)
             if not start.resumes and re.search(self.taken_session, reply.error):
                 fresh = replace(start, session=str(uuid.uuid4()))
                 return await self._once(request, fresh, beat)
@@ -122,7 +121,7 @@ class CliAgent(ABC):
 
     def recover(self, request: Request) -> Reply | None:
         """See `Agent`. A stream that ends with its result is complete, whoever ended the process."""
-        note = _read_note(request.spool)
+        note = start_of(request.spool)
         if note is None:
             return None
         transcript = self.read(output(request.spool).encode().split(b"\n"))
@@ -158,10 +157,10 @@ class CliAgent(ABC):
     # -- one process ------------------------------------------------------------------------
 
     async def _once(self, request: Request, start: Start, beat: Callable[[Beat], None]) -> Reply:
-        _write_note(request.spool, start)
+        keep_start(request.spool, start)
         if start.session:
             beat(Beat(vendor_session=start.session))
-            self.keep_place(request, start.session, start.cwd)
+            keep_place(request.home, self.kind, start.session, Place(start.cwd, request.spool))
         child = Child(
             argv=(*self._program(), *self.arguments(request, start)),
             cwd=start.cwd,
@@ -177,7 +176,9 @@ class CliAgent(ABC):
             ended = await run(child, on_line=ear.line, on_err=ear.error_line)
         finally:
             shutil.rmtree(request.spool / _TMP, ignore_errors=True)
-        return self.finish(request, start, ended, ear.transcript)
+        reply = self.finish(request, start, ended, ear.transcript)
+        mark_billed(request.spool)
+        return reply
 
     def read(self, lines: Iterable[bytes]) -> Transcript:
         """What a whole stream adds up to."""
@@ -194,7 +195,7 @@ class CliAgent(ABC):
         usage, raw = self.bill(transcript, start.counted)
         return replace(
             self._judge(request, ended, transcript, words),
-            usage=usage,
+            usage=start.carried + usage,
             raw_usage=raw,
             vendor_session=transcript.session or start.session,
             model=transcript.model or self.model,
@@ -240,10 +241,12 @@ class CliAgent(ABC):
     def _start(self, request: Request) -> Start:
         if request.resume is None:
             return self._fresh(request)
-        place = self._place(request, request.resume) if self.stays_in_folder else request.cwd
+        known = place_of(request.home, self.kind, request.resume)
+        carried = self._left_unbilled(known.spool) if known else NO_USAGE
+        place = known.cwd if known and self.stays_in_folder else request.cwd
         if place != request.cwd and (request.access is not Access.NONE or not place.is_dir()):
-            return self._fresh(request)
-        return Start(place, request.resume, resumes=True, counted=request.counted)
+            return replace(self._fresh(request), carried=carried)
+        return Start(place, request.resume, resumes=True, counted=request.counted, carried=carried)
 
     def _fresh(self, request: Request) -> Start:
         if not self.names_sessions:
@@ -251,20 +254,13 @@ class CliAgent(ABC):
         seed = f"{request.home.absolute()}\n{request.session}/{request.action}/{request.attempt}"
         return Start(request.cwd, str(uuid.uuid5(_OURS, seed)))
 
-    def keep_place(self, request: Request, session: str, cwd: Path) -> None:
-        """Note where a session works, for vendors whose sessions stay in their folder."""
-        if self.stays_in_folder:
-            request.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._place_file(request, session).write_text(str(cwd), encoding="utf-8")
-
-    def _place(self, request: Request, session: str) -> Path:
-        try:
-            return Path(self._place_file(request, session).read_text(encoding="utf-8"))
-        except OSError:
-            return request.cwd
-
-    def _place_file(self, request: Request, session: str) -> Path:
-        return request.home / f"{self.kind}-{re.sub(r'[^A-Za-z0-9_-]', '-', session)[:80]}"
+    def _left_unbilled(self, spool: Path) -> Usage:
+        """What a run that was cut off had used, as far as its stream says."""
+        start = start_of(spool)
+        if start is None or is_billed(spool):
+            return NO_USAGE
+        usage, _ = self.bill(self.read(output(spool).encode().split(b"\n")), start.counted)
+        return start.carried + usage
 
     def _program(self) -> tuple[str, ...]:
         """The CLI's own words: `command` of the settings, a file beside `rondel.toml` by its full path."""
@@ -333,7 +329,8 @@ class _Ear:
         for event in heard:
             self.transcript.add(event)
         if self.transcript.session != known:
-            self._agent.keep_place(self._request, self.transcript.session, self._start.cwd)
+            place = Place(self._start.cwd, self._request.spool)
+            keep_place(self._request.home, self._agent.kind, self.transcript.session, place)
         if heard:
             self._beat(_beat(self.transcript))
 
@@ -376,26 +373,3 @@ def _with_reason(cut: Reply, transcript: Transcript) -> Reply:
 def _short(text: str) -> str:
     text = text.strip()
     return text if len(text) <= _ERROR_MAX else f"{text[:_ERROR_MAX]} …"
-
-
-def _write_note(spool: Path, start: Start) -> None:
-    spool.mkdir(parents=True, exist_ok=True, mode=0o700)
-    note = {
-        "cwd": str(start.cwd),
-        "session": start.session,
-        "resumes": start.resumes,
-        "counted": dict(start.counted),
-    }
-    (spool / _NOTE).write_text(json.dumps(note), encoding="utf-8", errors="surrogateescape")
-
-
-def _read_note(spool: Path) -> Start | None:
-    try:
-        note = json.loads((spool / _NOTE).read_text(encoding="utf-8", errors="surrogateescape"))
-    except (OSError, ValueError):
-        return None
-    known: Mapping[str, object] = table(note)
-    session = word(known.get("session")) or None
-    return Start(
-        Path(word(known.get("cwd"))), session, bool(known.get("resumes")), table(known.get("counted"))
-    )
