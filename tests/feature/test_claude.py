@@ -103,8 +103,9 @@ def ask_claude(claude: Path, root: Path, url: str, prompt: str, *args: str) -> l
     """Claude Code as a person would start it in a folder they trust."""
     env = environment(root.parent)
     home = Path(env["HOME"])
+    own = home / ".claude.json"
     trust = {"projects": {str(root): {"hasTrustDialogAccepted": True}}}
-    (home / ".claude.json").write_text(json.dumps(trust))
+    own.write_text(json.dumps((json.loads(own.read_text()) if own.exists() else {}) | trust))
     env |= {
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": "sk-test",
@@ -125,23 +126,42 @@ def ask_claude(claude: Path, root: Path, url: str, prompt: str, *args: str) -> l
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def installed_by_init(root: Path) -> tuple[str, ...]:
+def plugin_command(claude: Path, top: Path, *args: str) -> None:
+    done = subprocess.run(
+        [str(claude), "plugin", *args],
+        env=environment(top) | {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def installed_by_init(root: Path, _claude: Path) -> tuple[str, ...]:
     assert rondel(root, "init").returncode == 0
     return ()
 
 
-def from_the_repository(_root: Path) -> tuple[str, ...]:
+def from_the_folder(_root: Path, _claude: Path) -> tuple[str, ...]:
     return ("--plugin-dir", str(ROOT / "plugin"))
 
 
-@pytest.mark.parametrize("install", [installed_by_init, from_the_repository])
+def from_the_repository(root: Path, claude: Path) -> tuple[str, ...]:
+    plugin_command(claude, root.parent, "marketplace", "add", str(ROOT))
+    plugin_command(claude, root.parent, "install", "rondel@rondel")
+    return ()
+
+
+@pytest.mark.parametrize("install", [installed_by_init, from_the_folder, from_the_repository])
 def test_the_plugin_loads_its_hook_reaches_the_model_and_a_command_runs_rondel(
     tmp_path, model, claude, install
 ):
     root = repository(tmp_path)
     start_feature(root, 'OAuth "login"\n🎉')
     model.script("host", [{"tools": [{"shell": {"command": "rondel feature status"}}]}, "There you are."])
-    events = ask_claude(claude, root, model.url("host"), "/rondel:status", *install(root))
+    events = ask_claude(claude, root, model.url("host"), "/rondel:status", *install(root, claude))
 
     [init] = [e for e in events if e.get("subtype") == "init"]
     assert "rondel" in {plugin["name"] for plugin in init["plugins"]}
@@ -163,7 +183,7 @@ def test_a_broken_project_does_not_fail_the_start_of_the_host(tmp_path, model, c
     folder.mkdir(parents=True)
     (folder / ".meta.json").write_text('{"status": "active"}}')
     model.script("host", "Hello.")
-    events = ask_claude(claude, root, model.url("host"), "hi", *from_the_repository(root))
+    events = ask_claude(claude, root, model.url("host"), "hi", *from_the_folder(root, claude))
     assert events[-1]["result"] == "Hello."
     first = model.requests("host")[0]
     assert "001-broken/.meta.json" in first.history + first.system
@@ -171,13 +191,4 @@ def test_a_broken_project_does_not_fail_the_start_of_the_host(tmp_path, model, c
 
 def test_the_plugin_passes_the_vendors_own_validation(claude, tmp_path):
     for folder in (ROOT / "plugin", ROOT):
-        done = subprocess.run(
-            [str(claude), "plugin", "validate", str(folder)],
-            env=environment(tmp_path),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=WAIT_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        plugin_command(claude, tmp_path, "validate", str(folder))

@@ -169,7 +169,7 @@ def _proceeds(may: Transition) -> bool:
     say(f"warning: {may.message}")
     if sys.stdin.isatty():
         if not click.confirm("go on?", err=True):
-            raise click.exceptions.Exit(WAITS)
+            sys.exit(WAITS)
         return True
     return " skips " in (may.message or "")
 
