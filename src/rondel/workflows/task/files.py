@@ -93,23 +93,18 @@ def switch(root: Path, session_id: str) -> str | None:
 
 
 def _move_marker(home: Path, session_id: str) -> str | None:
+    """Give the newest marker another name, or make the first one; one mover at a time."""
     new = home / layout.marker(session_id)
-    for _ in range(TRIES):
+    with documents.locked(home):
         old = next(iter(markers(home.parent)), None)
         if old is None:
             files.write(new, b"")
-            return None
-        if old == session_id:
-            return old
-        path = home / layout.marker(old)
-        try:
+        elif old != session_id:
+            path = home / layout.marker(old)
             os.utime(path)  # the newest marker counts
             disk.current.rename(os.fspath(path), os.fspath(new))
-        except FileNotFoundError:
-            continue  # somebody else switched at the same moment
-        disk.current.sync_folder(os.fspath(home))
-        return old
-    raise RondelError(f"the active session changes all the time; switch to {session_id} again")
+            disk.current.sync_folder(os.fspath(home))
+    return old
 
 
 def _set_status(folder: Path, status: SessionStatus) -> None:
@@ -145,12 +140,11 @@ def complete(root: Path, session_id: str) -> None:
 
 
 def _remove_marker(root: Path, session_id: str) -> None:
-    path = root / layout.HOME / layout.marker(session_id)
-    try:
-        disk.current.unlink(os.fspath(path))
-    except FileNotFoundError:
-        return
-    disk.current.sync_folder(os.fspath(path.parent))
+    home = root / layout.HOME
+    with documents.locked(home):
+        if (home / layout.marker(session_id)).exists():
+            disk.current.unlink(os.fspath(home / layout.marker(session_id)))
+            disk.current.sync_folder(os.fspath(home))
 
 
 def state_of(root: Path, ref: SessionRef) -> State:
