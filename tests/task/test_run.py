@@ -113,7 +113,7 @@ def test_as_many_run_at_once_as_are_asked_for_and_never_more(root):
         with lock:
             now += 1
             most = max(most, now)
-        time.sleep(0.05)
+        time.sleep(0.4)
         with lock:
             now -= 1
         return REPORT
@@ -176,6 +176,7 @@ def test_a_failed_task_is_blocked_and_the_others_go_on(root):
     assert statuses(root, ref) == {"IMPL-1": "blocked", "IMPL-2": "completed", "IMPL-3": "pending"}
     body = json.loads((root / ref.folder / ".task/IMPL-1.json").read_text())
     assert body["meta"]["error"] == "out of ideas"
+    assert_nothing_left(root)
 
 
 def test_a_semantic_conflict_that_the_checks_find_sends_the_task_back_and_not_the_session_down(root):
@@ -249,6 +250,9 @@ def test_a_task_whose_edit_never_merges_is_blocked_in_the_end(root):
     body = json.loads((root / ref.folder / ".task/IMPL-1.json").read_text())
     assert body["status"] == "blocked"
     assert "README.md" in body["meta"]["error"]
+    assert_nothing_left(root)
+    kept = git(root, "for-each-ref", "--format=%(objectname)", "refs/rondel/kept").split()
+    assert {git(root, "show", f"{commit}:README.md") for commit in kept} == {"mine 1", "mine 2", "mine 3"}
 
 
 def test_a_task_that_changes_nothing_is_completed_without_a_commit(root):

@@ -61,13 +61,22 @@ class Workspaces:
         return path
 
     def write(
-        self, session: str, key: str, base: str, *, setup: str = "", keep: bool = False, hide: str = ""
+        self,
+        session: str,
+        key: str,
+        base: str,
+        *,
+        setup: str = "",
+        keep: bool = False,
+        hide: str = "",
+        shared: bool = False,
     ) -> Path:
         """The worktree of an action, at `base`, set up.
 
         One that is there is used again when it belongs to the same action and is as it was
         at the start; with `keep` also as a cut-off try left it, for one that goes on in it.
-        What is new below `hide` (a path in it) is no part of the edit.
+        What is new below `hide` (a path in it) is no part of the edit. One that several
+        actions share is not over when one of them is: see `sweep`.
         """
         commit = self._trees.commit_of(base)
         path = self._path(session, key)
@@ -78,7 +87,7 @@ class Workspaces:
                 return path
             if mark is not None:
                 self._keep_aside(path, mark)
-            mark = self._trees.add(path, session, key, commit)
+            mark = replace(self._trees.add(path, session, key, commit), shared=shared)
         if hide:
             self._trees.exclude(self._trees.in_tree(path, mark), mark, [hide])
         if setup:
@@ -182,11 +191,12 @@ class Workspaces:
         if tip:
             git("update-ref", "-d", ref, tip)
 
-    def sweep(self) -> int:
+    def sweep(self, is_over: Callable[[str, str], bool] = lambda _session, _key: False) -> int:
         """Remove the worktrees whose edits their targets hold, and those nobody used for a day.
 
         Of the latter only what holds nothing: readers' checkouts, and untouched worktrees.
-        While an edit is being taken over, nothing is done.
+        A shared one also when `is_over` says so of its session and key; what it holds is kept
+        under a ref. While an edit is being taken over, nothing is done.
         """
         if not self._root.is_dir():
             return 0
@@ -195,8 +205,22 @@ class Workspaces:
             gone += [path for path, _ in self._trees.marks("read") if self._is_old(path)]
             for path in gone:
                 self.remove(path)
+            for path, mark in self._trees.marks("write"):
+                if mark.shared and is_over(mark.session, mark.key):
+                    self._put_aside(path, mark)
+                    gone.append(path)
             return len(gone)
         return 0
+
+    def _put_aside(self, path: Path, mark: Mark) -> None:
+        """Remove a worktree and its branch; a ref holds what it held."""
+        end_leftovers(self._own_shell.spool(path))
+        with self._trees.locked("worktrees"):
+            if self._trees.mark(path) is not None:
+                self._keep_aside(path, mark)
+            if mark.branch:
+                self._forget_branch(mark.branch)
+            self._trees.drop(path)
 
     def _is_over(self, path: Path, mark: Mark) -> bool:
         if self._is_taken_over(mark):

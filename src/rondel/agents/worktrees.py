@@ -47,6 +47,7 @@ class Mark:
     trailer: str = ""  # by which the commit is found again
     target: str | None = None  # where it is to go
     integrating: bool = False  # in the middle of going there
+    shared: bool = False  # by several actions, one after the other
 
 
 class Worktrees:

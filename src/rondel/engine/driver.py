@@ -84,21 +84,33 @@ class Driver(Generic[S]):
         self._session.journal.epoch = self._lease.epoch
         self._note("driver")
         process.end_leftovers(self._session.run / "spool")
-        await asyncio.to_thread(self._tools.workspaces.sweep)
+        await self._sweep()
         self._settle_open_tries()
         try:
             while not self._interrupted:
                 self._start_due()
                 if not self._flights:
+                    self._session.refresh()  # a person may have added work meanwhile
+                    self._start_due()
+                if not self._flights:
                     break
                 await self._wait()
-            await asyncio.to_thread(self._tools.workspaces.sweep)
+            await self._sweep()
         finally:
             await self._end_flights()
             self._heartbeat()
         ended = self._report()
         report.leave(self._session.run, ended)
         return ended
+
+    async def _sweep(self) -> None:
+        """Remove the workspaces that are not needed any more."""
+        state, workflow, name = self._session.state, self._session.workflow, self._session.ref.name
+
+        def is_over(session: str, key: str) -> bool:
+            return session == name and not workflow.uses(state, key)
+
+        await asyncio.to_thread(self._tools.workspaces.sweep, is_over)
 
     # -- starting -----------------------------------------------------------------------
 

@@ -241,6 +241,7 @@ class Performer(Generic[S]):
                 setup=self._tools.config.project.setup,
                 keep=continues or space.name is not None,
                 hide=self._session.ref.folder,
+                shared=space.name is not None,
             )
         )
 

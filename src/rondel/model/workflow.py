@@ -136,6 +136,13 @@ class Workflow(ABC, Generic[S]):
         """What a probe found: the `data` of its outcome. Raises RondelError when it cannot look."""
         raise NotImplementedError(probe.name)
 
+    def uses(self, state: S, name: str) -> bool:
+        """Whether the shared workspace of that name may still be worked in.
+
+        One that is not is put aside when a run begins or ends: git keeps what is in it.
+        """
+        return True
+
     def frozen(self, state: S) -> Iterable[str]:
         """Folders whose files never change again: a finished round. Refresh leaves them alone."""
         return ()

@@ -59,10 +59,17 @@ def _by_hand(state: State, task: Task, number: int, last: Try) -> Action:
     )
 
 
-def workspace(state: State, task: Task, work_round: int) -> Workspace:
+def workspace_name(state: State, task_id: str) -> str:
+    """What the working copy of a task is called; each round of work has its own."""
+    number = state.work.get(task_id, NO_WORK).number
+    return task_id if number == 1 else f"{task_id}-{number}"
+
+
+def workspace(state: State, task: Task) -> Workspace:
     """The working copy of a task: one for its steps and its agent together."""
-    name = task.id if work_round == 1 else f"{task.id}-{work_round}"
-    return Workspace(Access.WRITE, target=state.request.target, checks=state.request.checks, name=name)
+    request = state.request
+    name = workspace_name(state, task.id)
+    return Workspace(Access.WRITE, target=request.target, checks=request.checks, name=name)
 
 
 def variables(state: State, task: Task, before: int | None = None) -> Variables:
@@ -94,11 +101,10 @@ def _prepared(state: State, task: Task, number: int, path: str) -> Action:
     script = prepare(step.scripts, values) if not step.unusable else None
     if script is None or script.problem:
         return Derive(path, title=f"{task.id} step {number}")
-    work = state.work.get(task.id, NO_WORK)
     return Run(
         path,
         boxed(script.command, state.ref.folder, sandboxed=bool(state.request.sandbox)),
-        workspace=workspace(state, task, work.number),
+        workspace=workspace(state, task),
         outputs=(layout.output_file(task.id, number, step.name),),
         env=values.environment(),
         stdin=script.stdin,

@@ -91,7 +91,7 @@ def _ask(state: State, task: Task) -> Ask:
     return Ask(
         path,
         f"task.{task.agent}",
-        workspace=flow.workspace(state, task, work.number),
+        workspace=flow.workspace(state, task),
         outputs=() if path == summary else (summary,),
         title=f"{task.id}: {task.title}",
     )

@@ -16,7 +16,7 @@ from rondel.model.workflow import SessionRef
 from rondel.workflows.task import documents, layout
 from rondel.workflows.task import graph as graphs
 from rondel.workflows.task.complexity import Complexity, upgraded
-from rondel.workflows.task.schema import Task, TaskStatus, task_from
+from rondel.workflows.task.schema import OPEN, Task, TaskStatus, task_from
 from rondel.workflows.task.state import (
     NO_WORK,
     Phase,
@@ -30,8 +30,6 @@ from rondel.workflows.task.state import (
     Work,
 )
 from rondel.workflows.task.validate import validate
-
-_OPEN = (TaskStatus.PENDING, TaskStatus.ACTIVE)
 
 
 def sessions(repo: Snapshot) -> list[SessionRef]:
@@ -160,7 +158,7 @@ def _with_adoptable(state: State, task_id: str) -> State:
 
 
 def _is_adoptable(task: Task, summaries: frozenset[str]) -> bool:
-    return task.status in _OPEN and any(n in summaries for n in layout.summary_names(task.id))
+    return task.status in OPEN and any(n in summaries for n in layout.summary_names(task.id))
 
 
 def _tasks(files: Snapshot) -> tuple[dict[str, Task], list[Task], list[Problem]]:

@@ -30,6 +30,9 @@ class TaskStatus(StrEnum):
     CONTAINER = "container"
 
 
+OPEN = (TaskStatus.PENDING, TaskStatus.ACTIVE)  # what may still be worked on
+
+
 class TaskType(StrEnum):
     """The types of task that the document knows."""
 

@@ -15,10 +15,11 @@ from rondel.model.summary import Problem, Summary
 from rondel.model.workflow import SessionRef, Workflow
 from rondel.workflows.task import apply as applying
 from rondel.workflows.task import files as on_disk
-from rondel.workflows.task import layout, prompts
+from rondel.workflows.task import flow, layout, prompts
 from rondel.workflows.task import plan as planning
 from rondel.workflows.task import read as reading
 from rondel.workflows.task.proposals import proposal
+from rondel.workflows.task.schema import OPEN
 from rondel.workflows.task.state import State
 from rondel.workflows.task.summarise import summary
 
@@ -70,6 +71,13 @@ class TaskWorkflow(Workflow[State]):
     def summary(self, state: State) -> Summary:
         """See `Workflow`."""
         return summary(state)
+
+    def uses(self, state: State, name: str) -> bool:
+        """See `Workflow`. A task that is not over works in the copy of its latest round."""
+        return any(
+            t in state.tasks and state.tasks[t].status in OPEN and name == flow.workspace_name(state, t)
+            for t in (name, name.rpartition("-")[0])
+        )
 
     def artifact(self, state: State, number: int | None) -> str | None:
         """See `Workflow`."""
