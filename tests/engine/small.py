@@ -33,6 +33,7 @@ class Small:
     auto: bool
     edits: bool
     branch: str | None
+    base: str | None
     number: int
     notes: frozenset[str]
     summed: bool
@@ -69,6 +70,7 @@ class SmallWorkflow(Workflow[Small]):
             auto=asked.get("auto", False),
             edits=asked.get("edits", False),
             branch=asked.get("branch"),
+            base=asked.get("base"),
             number=number,
             notes=files.names(f"round-{number}/notes"),
             summed=files.exists(f"round-{number}/sum.json"),
@@ -146,7 +148,7 @@ class SmallWorkflow(Workflow[Small]):
 
 
 def _space(state: Small) -> Workspace:
-    return Workspace(Access.WRITE, target=state.branch) if state.edits else Workspace()
+    return Workspace(Access.WRITE, state.base, state.branch) if state.edits else Workspace()
 
 
 def _inputs(state: Small) -> tuple[str, ...]:

@@ -55,7 +55,8 @@ def test_an_edit_that_is_on_its_target_is_not_asked_for_again(root):
 
 def test_edits_that_do_not_merge_are_a_conflict_and_nothing_of_either_is_lost(root):
     git(root, "branch", "work")
-    start(root, auto=True, width=2, edits=True, branch="work")
+    base = git(root, "rev-parse", "HEAD").strip()
+    start(root, auto=True, width=2, edits=True, branch="work", base=base)
 
     def clash(request: Request) -> str:
         (request.cwd / "README.md").write_text(f"by {request.action}\n")
@@ -67,6 +68,21 @@ def test_edits_that_do_not_merge_are_a_conflict_and_nothing_of_either_is_lost(ro
     both = git(root, "log", "--all", "--format=%B%n", "-p", "--", "README.md")
     assert "+by round-1/notes/1.md" in both
     assert "+by round-1/notes/2.md" in both
+
+
+def test_without_a_pinned_base_an_edit_that_did_not_merge_is_done_anew_on_top_of_the_other(root):
+    git(root, "branch", "work")
+    start(root, auto=True, width=2, edits=True, branch="work")
+
+    def clash(request: Request) -> str:
+        (request.cwd / "README.md").write_text(f"by {request.action}\n")
+        return "Mine.\n"
+
+    agent = ScriptedAgent(clash, seconds=0.2)
+    assert hall(root, agent).drive(REF).exit_code == 0
+    notes = [r.action for r in agent.seen if "notes" in r.action]
+    assert len(notes) == 3
+    assert git(root, "rev-list", "--count", "main..work").strip() == "2"
 
 
 @pytest.mark.slow
