@@ -290,3 +290,16 @@ def test_an_unfinished_round_is_resumed_even_if_there_is_nothing_to_review_any_m
     opened = open_review(feature)
     commit(feature, {"app.py": APP})
     assert open_review(feature).ref == opened.ref
+
+
+def test_reviews_that_are_tracked_in_git_are_no_change_to_review(feature):
+    state = one_round(feature, WRONG)
+    commit(feature, {}, "the reviews, too") if git(feature, "status", "--porcelain") else None
+    assert ".ocr/" in git(feature, "ls-files")
+    with pytest.raises(NothingToDo):
+        open_review(feature)
+    commit(feature, {"app.py": FIXED})
+    (feature / state.ref.folder / "context.md").write_text("edited\n")
+    state = one_round(feature)
+    assert state.change.paths == ("app.py",)
+    assert "moved on" not in state.files.text(state.at.final)

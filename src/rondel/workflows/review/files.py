@@ -20,8 +20,9 @@ from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.review import layout
 from rondel.workflows.review.change import Change, change_of
 from rondel.workflows.review.layout import Phase, RoundFiles, round_files, session_name
-from rondel.workflows.review.probes import is_empty, look_moved
-from rondel.workflows.review.read import ReviewState, carried_from
+from rondel.workflows.review.plan import is_noted
+from rondel.workflows.review.probes import is_empty, is_same, look_moved
+from rondel.workflows.review.read import ReviewState, carried_from, phase_due
 from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, requests_in
 from rondel.workflows.review.rounds import Resolution
 from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of
@@ -130,7 +131,7 @@ def start(root: Path, look: Look, wish: Wish) -> Opened:
     with locked(root / layout.SESSIONS):
         state = state_of(root, place(root, pins.branch, _today(look)))
         if not state.rounds and not wish.restart:
-            state = _unfinished_before(root, pins, state)
+            state = _unfinished_before(root, pins, state, look)
         if state.rounds and not state.is_complete:
             if not wish.restart:
                 return _go_on(root, state, wish, pins, look)
@@ -145,13 +146,13 @@ def _is_nothing(wish: Wish, pins: Pins, look: Look) -> bool:
     return not pins.given and is_empty(pins.base, pins.head, look)
 
 
-def _unfinished_before(root: Path, pins: Pins, state: ReviewState) -> ReviewState:
+def _unfinished_before(root: Path, pins: Pins, state: ReviewState, look: Look) -> ReviewState:
     """A session of an earlier day whose unfinished round is about exactly this change; else `state`."""
     for earlier in sessions_of(root, pins.branch):
         unfinished = (
             earlier.rounds and not earlier.is_complete and not earlier.is_closed and not earlier.is_flat
         )
-        if unfinished and earlier.pins and (earlier.pins.base, earlier.pins.head) == (pins.base, pins.head):
+        if unfinished and earlier.pins and is_same(earlier.pins, pins, look):
             return earlier
     return state
 
@@ -179,8 +180,9 @@ def _go_on(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -
         if wish.requirements is not None:
             _write_requirements(root, state, wish.requirements)
     if state.is_closed:
-        _note_start(root / state.ref.folder, state, pins.branch, state.at.number, stamp(look.at))
-    if pinned is not None and (pinned.base, pinned.head) != (pins.base, pins.head):
+        now = (phase_due(state), state.at.number)
+        _note(root / state.ref.folder, state, now, pins.branch, stamp(look.at))
+    if pinned is not None and not is_same(pinned, pins, look):
         moved = look_moved(wish.target, pinned.base, pinned.head, look)
         words = moved.get("words") or pinned.label
         notes.append(
@@ -201,10 +203,13 @@ def _set_round_aside(root: Path, state: ReviewState) -> None:
 
 
 def _set_parts_aside(folder: Path, number: int) -> None:
-    """Parts of a round that is gone belong to nobody: they are kept under another name."""
+    """Parts of a round that is gone belong to nobody: they are kept under another name.
+
+    What only an opening that was cut short left there is written again, and no more.
+    """
     parts = folder / layout.PARTS
     old = parts / f"round-{number}"
-    if old.is_dir():
+    if DiskSnapshot(old).names() - {"target.json", "given.diff"}:
         spot = next(k for k in range(1, 1000) if not (parts / f"round-{number}.set-aside-{k}").exists())
         files.aside(old, parts / f"round-{number}.set-aside-{spot}")
 
@@ -215,7 +220,13 @@ def _set_parts_aside(folder: Path, number: int) -> None:
 def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -> Opened:
     """Open the next round. Its folder is made last: until then it does not exist."""
     number = state.resolution.current_round
-    _refuse_repetition(state, wish, pins)
+    if not wish.again and (done := _same_as(state, pins, look)):
+        if not is_noted(state, Phase.COMPLETE):
+            _note(root / state.ref.folder, state, (Phase.COMPLETE, done), pins.branch, stamp(look.at))
+        raise NothingToDo(
+            f"nothing changed since round {done} of {state.ref.name}; "
+            "`rondel review show` shows it, `rondel review --again` reviews the same change once more"
+        )
     limit = wish.settings.get("rounds_max")
     if isinstance(limit, int) and 0 < limit < number:
         raise UsageError(
@@ -232,24 +243,21 @@ def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) ->
     name = f"refs/rondel/review/{state.ref.id}/round-{number}"
     look.git("update-ref", name, pins.head, check=False)
     files.make_folder(folder / round_files(number).reviews)
-    _note_start(folder, state, pins.branch, number, stamp(look.at))
+    _note(folder, state, (Phase.CONTEXT, number), pins.branch, stamp(look.at))
     notes = [f"{len(request.carried)} open findings are carried into this round"] if request.carried else []
     return Opened(state.ref, number, resumed=False, notes=tuple(notes))
 
 
-def _refuse_repetition(state: ReviewState, wish: Wish, pins: Pins) -> None:
+def _same_as(state: ReviewState, pins: Pins, look: Look) -> int | None:
+    """The last complete round, if it was about exactly this change."""
     done = [r for r in state.rounds if r.complete]
-    if not done or wish.again:
-        return
+    if not done:
+        return None
     last = done[-1].files
     before = pins_of(state.files.json(last.part("target.json")))
     given = state.files.digest(last.part("given.diff"))
     same_diff = given == (digest(_bytes(pins.given)) if pins.given else None)
-    if before and (before.base, before.head) == (pins.base, pins.head) and same_diff:
-        raise NothingToDo(
-            f"nothing changed since round {last.number} of {state.ref.name}; "
-            "`rondel review show` shows it, `rondel review --again` reviews the same change once more"
-        )
+    return last.number if before and same_diff and is_same(before, pins, look) else None
 
 
 def _bytes(text: str) -> bytes:
@@ -340,8 +348,9 @@ def _write_requirements(root: Path, state: ReviewState, text: str) -> None:
     files.write(folder / layout.REQUIREMENTS, new)
 
 
-def _note_start(folder: Path, state: ReviewState, branch: str, number: int, now: str) -> None:
-    """`state.json`, as a session starts; one that is damaged is put aside."""
+def _note(folder: Path, state: ReviewState, due: tuple[Phase, int], branch: str, now: str) -> None:
+    """`state.json` says the phase and the round that are due; one that is damaged is put aside."""
+    phase, number = due
     path = folder / layout.STATE
     if state.document is None and path.exists():
         aside = folder / ".rondel/aside"
@@ -353,8 +362,8 @@ def _note_start(folder: Path, state: ReviewState, branch: str, number: int, now:
         noted: Document = {
             "session_id": document.get("session_id") or state.ref.id,
             "status": "active",
-            "current_phase": Phase.CONTEXT.value,
-            "phase_number": Phase.CONTEXT.number,
+            "current_phase": phase.value,
+            "phase_number": phase.number,
             "current_round": number,
             "started_at": document.get("started_at") or now,
             "updated_at": now,

@@ -58,7 +58,7 @@ def _look(state: ReviewState) -> Iterator[Action]:
         yield Probe(at.part("target.json"), "target", (asked,), title="pin the change")
         return
     if not state.has_part("change.json"):
-        if state.has_part("given.diff"):
+        if state.is_given:
             yield Derive(at.part("change.json"), inputs=(at.part("given.diff"),), title="the change")
         else:
             yield Probe(

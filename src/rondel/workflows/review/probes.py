@@ -9,7 +9,7 @@ from rondel.errors import GitError, RondelError
 from rondel.model.workflow import Look
 from rondel.workflows.review.change import Change, Changed, FileDiff, Kind, kind_of, parse_diff
 from rondel.workflows.review.evidence import QUOTE_MIN
-from rondel.workflows.review.target import NO_OWN, Target, pin
+from rondel.workflows.review.target import NO_OWN, Pins, Target, pin
 from rondel.workflows.review.target import Kind as TargetKind
 
 DIFF_MAX = 8_000_000  # characters of diff that are kept for a round
@@ -52,6 +52,16 @@ def given_change(diff: str) -> Change:
 def is_empty(base: str, head: str, look: Look) -> bool:
     """Whether nothing that counts differs between two commits."""
     return base == head or not look.git(*_DIFF, "--raw", "-z", base, head, "--", *NO_OWN).strip("\0\n ")
+
+
+def is_same(one: Pins, other: Pins, look: Look) -> bool:
+    """Whether two pinned changes are one: the same commits, or commits that differ in nothing that counts."""
+    if (one.base, one.head) == (other.base, other.head):
+        return True
+    try:
+        return is_empty(one.base, other.base, look) and is_empty(one.head, other.head, look)
+    except GitError:
+        return False
 
 
 class _Entry:
@@ -200,7 +210,7 @@ def look_moved(target: Target, base: str, head: str, look: Look) -> dict[str, ob
         now = pin(target, look, dry=True)
     except RondelError as e:
         return {"moved": True, "words": f"it cannot be found any more ({e})"}
-    if (now.base, now.head) == (base, head):
+    if is_same(Pins(base, head, "", ""), now, look):
         return {"moved": False}
     words = f"{base[:12]}..{head[:12]} then, {now.base[:12]}..{now.head[:12]} now"
     return {"moved": True, "words": words}

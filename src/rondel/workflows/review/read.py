@@ -111,6 +111,12 @@ class ReviewState:
         """The commits of the round."""
         return pins_of(self.part("target.json"))
 
+    @property
+    def is_given(self) -> bool:
+        """Whether the change came as a diff, which is then a part of its own."""
+        target = self.part("target.json")
+        return isinstance(target, dict) and target.get("given") is True
+
     def part(self, path: str) -> object:
         """A part of the round as JSON."""
         return self.files.json(self.at.part(path))

@@ -17,7 +17,8 @@ from rondel.model.workflow import Look
 
 DEFAULT_BASES = ("origin/HEAD", "main", "master", "origin/main", "origin/master")
 OWN_FOLDERS = (".ocr/sessions", ".workflow", ".aiwf", "**/.rondel", "docs/features/*/.meta.json")
-NO_OWN = (".", *(f":(exclude,glob){p}{'' if p.endswith('.json') else '/**'}" for p in OWN_FOLDERS))
+OWN = tuple(f":(top,glob){p}{'' if p.endswith('.json') else '/**'}" for p in OWN_FOLDERS)
+NO_OWN = (":(top)", *(p.replace("(top,", "(top,exclude,") for p in OWN))
 _REVISION = re.compile(r"[^\s\x00-\x1f~^:?*\[\\-][^\s\x00-\x1f\\]*")
 _RANGE = re.compile(r"(?P<base>[^.].*?|)(?P<dots>\.\.\.?)(?P<head>.*)")
 
@@ -74,7 +75,7 @@ class Pins:
 
     def document(self) -> dict[str, object]:
         """As JSON without the diff, which is a file of its own."""
-        return {k: v for k, v in asdict(self).items() if k != "given"}
+        return asdict(self) | {"given": bool(self.given)}
 
 
 def target_of(document: object) -> Target:
@@ -201,7 +202,8 @@ def _pin_range(target: Target, look: Look) -> Pins:
 
 
 # The index is copied, so that neither the person's index nor their files change; the commit's
-# times are those of HEAD, so that the same files always give the same commit.
+# times are those of HEAD, so that the same files always give the same commit. Where a person
+# tracks Rondel's own folders, what Rondel writes there is no change to review.
 _SNAPSHOT = """
 set -eu
 work=$(mktemp -d)
@@ -216,13 +218,16 @@ if [ "$2" = dry ]; then
   export GIT_OBJECT_DIRECTORY="$work/objects"
 fi
 [ "$3" = index ] || git add -u -- ':(top)'
+base=$1
+shift 3
+[ "$#" = 0 ] || git reset -q "$base" -- "$@"
 tree=$(git write-tree)
-[ "$tree" != "$(git rev-parse "$1^{tree}")" ] || { echo "$1"; exit 0; }
-when=$(git show -s --format=%ci "$1")
+[ "$tree" != "$(git rev-parse "$base^{tree}")" ] || { echo "$base"; exit 0; }
+when=$(git show -s --format=%ci "$base")
 export GIT_AUTHOR_DATE="$when" GIT_COMMITTER_DATE="$when"
 export GIT_AUTHOR_NAME=rondel GIT_AUTHOR_EMAIL=rondel@localhost
 export GIT_COMMITTER_NAME=rondel GIT_COMMITTER_EMAIL=rondel@localhost
-git commit-tree --no-gpg-sign -p "$1" -m "uncommitted work under review" "$tree"
+git commit-tree --no-gpg-sign -p "$base" -m "uncommitted work under review" "$tree"
 """
 
 
@@ -236,7 +241,8 @@ def _index_commit(head: str, look: Look, *, dry: bool) -> str:
 
 def _snapshot(head: str, what: str, look: Look, *, dry: bool) -> str:
     mode = "dry" if dry else "keep"
-    status, out, err = look.run(["sh", "-c", _SNAPSHOT, "rondel", head, mode, what], timeout_s=300)
+    argv = ["sh", "-c", _SNAPSHOT, "rondel", head, mode, what, *OWN]
+    status, out, err = look.run(argv, timeout_s=300)
     lines = out.split()
     if status or not lines:
         raise GitError(f"the uncommitted work cannot be pinned: {err.strip()[-500:] or f'status {status}'}")
