@@ -35,18 +35,31 @@ def end(status: str = "success", **fields: str) -> str:
     return f"\nPHASE_RESULT:\n- phase: {ROLE}\n- status: {status}\n{body}"
 
 
+MODE = os.environ.get("CYCLE_MODE", "")
+
+
 def requirements() -> str:
-    extra = "- REQ-003: there is a second factor\n" if "multi-factor" in PROMPT else ""
-    return (
-        f"# Requirements\n\n- REQ-001: it adds\n- REQ-002: it subtracts\n{extra}\n## Edge cases\n\n- zero\n"
-        + end()
+    asks = (
+        {"decisions": "[Which sign? (minus | dash)]"}
+        if MODE == "decide" and "Which sign?" not in PROMPT
+        else {}
     )
+    extra = "- REQ-003: there is a second factor\n" if "multi-factor" in PROMPT else ""
+    text = (
+        f"# Requirements\n\n- REQ-001: it adds\n- REQ-002: it subtracts\n{extra}\n## Edge cases\n\n- zero\n"
+    )
+    return text + end(**asks)
 
 
 def plan() -> str:
     tasks = [{"id": "TASK-001", "description": "subtract", "effort": "small", "files": ["calc.py"]}]
+    if MODE == "clash":
+        tasks = [
+            {"id": f"TASK-{n}", "description": f"subtract, way {n}", "files": ["calc.py"]} for n in (1, 2)
+        ]
     if "REQ-003" in PROMPT:
-        tasks = [{"id": "TASK-002", "description": "second factor", "effort": "small", "files": ["mfa.py"]}]
+        mend = tasks if "test failed" in PROMPT else []
+        tasks = [{"id": "TASK-002", "description": "second factor", "effort": "small"}, *mend]
     return f"Plan.\n\n```json\n{json.dumps({'tasks': tasks})}\n```\n" + end()
 
 
@@ -54,6 +67,12 @@ def code() -> str:
     if "TASK-002" in ACTION:
         Path("mfa.py").write_text(MFA)
         return "The second factor.\n" + end(files_written="[mfa.py]")
+    if MODE == "clash":
+        way = ACTION.rpartition("TASK-")[2].partition(".")[0]
+        text = Path("calc.py").read_text()
+        line = f"def sub(a, b):\n    return a - b  # way {way}\n"
+        Path("calc.py").write_text(text + line if "def sub" not in text else text + f"# and way {way}\n")
+        return f"Way {way}.\n" + end(files_written="[calc.py]")
     told = bool(re.search(r"test failed: \S*test_calc::test_sub", PROMPT))
     log(told=told)
     Path("calc.py").write_text(RIGHT if told else WRONG)
@@ -61,7 +80,12 @@ def code() -> str:
 
 
 log()
+if f"broken-{ROLE}" == MODE:
+    sys.exit("the agent is broken")
 time.sleep(float(os.environ.get("CYCLE_SECONDS", "0")))
+gate = Path(os.environ.get("CYCLE_GATE", "/"))  # nobody of CYCLE_HELD answers before it is there
+while ROLE in os.environ.get("CYCLE_HELD", "").split() and not gate.exists():
+    time.sleep(0.02)
 if ROLE == "ra":
     print(requirements())
 elif ROLE == "ep":

@@ -38,7 +38,7 @@ class Repo:
 
     def configure(self, more: str = "", **env: str) -> None:
         """Write rondel.toml; `env` is what the agent finds in its environment."""
-        pairs = {"CYCLE_CALLS": str(self.calls_file), **env}
+        pairs = {"CYCLE_CALLS": str(self.calls_file), "CYCLE_GATE": str(self.gate), **env}
         listed = ", ".join(f"{k} = {json.dumps(v)}" for k, v in pairs.items())
         command = json.dumps([sys.executable, str(self.agent)])
         work = json.dumps(str(self.folder / "work"))
@@ -46,6 +46,11 @@ class Repo:
             f'[agents.fake]\nkind = "command"\ncommand = {command}\nenv = {{ {listed} }}\n\n'
             f'[roles]\ndefault = "fake"\n\n[workspaces]\nroot = {work}\n\n{more}'
         )
+
+    @property
+    def gate(self) -> Path:
+        """Agents of the roles in CYCLE_HELD wait for this file."""
+        return self.folder / "gate"
 
     @property
     def calls_file(self) -> Path:
