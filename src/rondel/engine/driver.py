@@ -235,7 +235,7 @@ class Driver(Generic[S]):
         if not open_paths:
             return
         due = {a.path for a in self._session.workflow.plan(self._session.state)}
-        for path in sorted(open_paths - due):
+        for path in sorted(p for p in open_paths - due if self._session.files.exists(p)):
             record = self._session.ledger.of(path)
             usage = self._performer.usage_in_spool(path, record.open_try or 0)
             fields: dict[str, object] = {"action": path, "ended": Ended.DONE, "why": "its files were there"}

@@ -17,14 +17,13 @@ USER = "user"
 
 
 def plan(state: State) -> Iterator[Action]:
-    """What is due. Nothing is while the cycle rests; before all else the state is on disk and in its log."""
+    """What is due. Nothing is while the cycle rests; first of all the state is on disk and in its log."""
     if state.cycle is None:
         return
     if not in_order(state):
         yield Derive(
             f"{layout.PARTS}/taken/{digest(repr(state.document))[:16]}", title="write the state down"
         )
-        return
     if state.cycle.status == "paused":
         return
     yield from _answers(state)
