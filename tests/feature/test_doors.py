@@ -184,6 +184,17 @@ def test_without_a_commit_there_is_no_worktree_and_no_feature_either(root):
     assert not (empty / "docs").exists()
 
 
+def test_a_feature_begun_in_a_worktree_of_a_persons_own_stays_there(root):
+    feature(root, "start", "Main")
+    git(root, "worktree", "add", "-q", "../own")
+    own = root.parent / "own"
+    assert feature(own, "start", "Own").returncode == 0
+    assert (own / "docs/features/001-own/.meta.json").exists()
+    feature(root, "start", "Tree", "--worktree")
+    feature(root.parent / "repo-002-tree", "start", "Next")
+    assert (root / "docs/features/003-next/.meta.json").exists()
+
+
 def test_code_goes_into_the_features_worktree_and_finish_removes_it(root):
     feature(root, "start", "Add", "--worktree")
     tree = root.parent / "repo-001-add"

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scratch import environment, git
 
@@ -186,6 +186,7 @@ def test_an_unknown_event_does_not_fail_the_host(root):
 
 
 @settings(max_examples=60, deadline=None)
+@example(name="x", worktree="\x00", phase="", notes="")
 @given(
     name=st.text(max_size=300),
     worktree=st.none() | st.text(max_size=50),

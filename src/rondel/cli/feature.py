@@ -81,7 +81,10 @@ def find(hall: Hall, feature: str | None) -> tuple[SessionRef, State]:
 @json_option
 def start(title: str, mode: str | None, description: str, source: Any, worktree: bool, as_json: bool) -> None:
     """Begin a feature: docs/features/{id}-{slug}/."""
-    hall = hall_of_features()
+    hall = here()
+    main = place.owner(str(hall.root))
+    if main is not None:
+        hall = Hall(Path(main))
     chosen = mode or str(hall.settings("feature")["mode"])
     text = source.read() if source else None
     if worktree:

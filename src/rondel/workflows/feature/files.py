@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -77,11 +76,27 @@ def start_feature(
         short = slug(name, fallback="feature")
         folder = files.claim_folder(parent, [f"{number}-{short}"])
     now = stamp(at or datetime.now(UTC))
-    meta: Document = {
+    meta = _new_meta(number, name, short, mode.lower(), now)
+    request: Document = {"command": "start", "title": name, "description": description.strip(), "at": now}
+    files.make_folder(folder / ".rondel")
+    files.ignore(folder / ".rondel", "run/")
+    files.write(folder / layout.request(1), documents.dump(request))
+    if brainstorm is not None:
+        files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())
+        done: Document = {"started": now, "completed": now, "iterations": 0}
+        meta |= {"phases": {BRAINSTORM: done}, "currentPhase": BRAINSTORM}
+    if meta["mode"] == "hotfix":
+        files.write(folder / ARTIFACT_OF[SPECIFY], _short_spec(name, description).encode())
+    files.write(folder / layout.META, documents.dump(meta))
+    return SessionRef("feature", folder.name, f"{layout.FEATURES}/{folder.name}")
+
+
+def _new_meta(number: str, name: str, short: str, mode: str, now: str) -> Document:
+    return {
         "id": number,
         "name": name,
         "slug": short,
-        "mode": mode.lower(),
+        "mode": mode,
         "status": ACTIVE,
         "created": now,
         "completed": None,
@@ -90,20 +105,6 @@ def start_feature(
         "currentPhase": None,
         "phases": {},
     }
-    request = {"command": "start", "title": name, "description": description.strip(), "at": now}
-    files.make_folder(folder / ".rondel")
-    files.ignore(folder / ".rondel", "run/")
-    files.write(
-        folder / layout.request(1), (json.dumps(request, indent=2, ensure_ascii=False) + "\n").encode()
-    )
-    if brainstorm is not None:
-        files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())
-        meta["phases"] = {BRAINSTORM: {"started": now, "completed": now, "iterations": 0}}
-        meta["currentPhase"] = BRAINSTORM
-    if meta["mode"] == "hotfix":
-        files.write(folder / ARTIFACT_OF[SPECIFY], _short_spec(name, description).encode())
-    files.write(folder / layout.META, documents.dump(meta))
-    return SessionRef("feature", folder.name, f"{layout.FEATURES}/{folder.name}")
 
 
 def _highest(parent: Path) -> int:

@@ -20,8 +20,11 @@ def relative(root: str, path: str) -> str:
 
 
 def is_inside(cwd: str, folder: str) -> bool:
-    """Whether `cwd` is the folder or below it, whatever links lead there."""
-    here, there = os.path.realpath(cwd), os.path.realpath(folder)
+    """Whether `cwd` is the folder or below it, whatever links lead there. Nobody is in what is no path."""
+    try:
+        here, there = os.path.realpath(cwd), os.path.realpath(folder)
+    except (OSError, ValueError):
+        return False
     return here == there or here.startswith(there.rstrip(os.sep) + os.sep)
 
 
@@ -47,17 +50,21 @@ def repository(cwd: str) -> str | None:
 
 
 def home_of_features(root: str) -> str:
-    """The checkout whose features somebody in `root` works on.
+    """The checkout whose features somebody in `root` looks for.
 
-    That is `root` itself, but for a worktree that a feature of the main checkout names as its own, and
-    for one without any features.
+    That is the one whose worktree `root` is, or the main one where `root` has no features at all.
     """
     main = main_checkout(root)
-    if main == root or not os.path.isdir(os.path.join(main, FEATURES)):
-        return root
-    if not os.path.isdir(os.path.join(root, FEATURES)):
+    if _has_features(main) and not _has_features(root):
         return main
-    for name in os.listdir(os.path.join(main, FEATURES)):
+    return owner(root) or root
+
+
+def owner(root: str) -> str | None:
+    """The main checkout, where a feature of it names `root` as its worktree; else None."""
+    main = main_checkout(root)
+    names = os.listdir(os.path.join(main, FEATURES)) if main != root and _has_features(main) else []
+    for name in names:
         try:
             with open(os.path.join(main, FEATURES, name, ".meta.json"), "rb") as file:
                 stored = json.load(file).get("worktree")
@@ -65,7 +72,11 @@ def home_of_features(root: str) -> str:
             continue
         if isinstance(stored, str) and stored and is_inside(root, resolve(main, stored)):
             return main
-    return root
+    return None
+
+
+def _has_features(root: str) -> bool:
+    return os.path.isdir(os.path.join(root, FEATURES))
 
 
 def main_checkout(root: str) -> str:

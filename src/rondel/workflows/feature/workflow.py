@@ -113,7 +113,7 @@ class Feature(Workflow[State]):
             waiting_for=question,
             updated_at=_updated(state.meta),
             problems=tuple(_problem(a) for a in state.anomalies),
-            next="" if state.ended or state.damaged else f"rondel feature {state.due or FINISH}",
+            next=_next(state),
             state=_shown(state),
         )
 
@@ -124,6 +124,13 @@ def _status(state: State, question: str | None) -> Status:
     if state.ended:
         return Status.COMPLETED
     return Status.WAITING if question else Status.ACTIVE
+
+
+def _next(state: State) -> str:
+    if state.ended or state.damaged:
+        return ""
+    due = state.due or FINISH
+    return f"rondel feature {due}{' --continue' if due in state.partial else ''}"
 
 
 def _phase(state: State) -> str:
