@@ -158,6 +158,18 @@ def test_a_task_whose_tests_fail_is_not_taken_over(root):
     assert meta(root)["phases"]["implement"]["completed"]
 
 
+def test_verify_runs_the_tests_where_the_project_is_set_up_and_may_build(root):
+    (root / "rondel.toml").write_text(
+        (root / "rondel.toml").read_text().partition("[project]")[0]
+        + '[project]\nsetup = "echo ready > deps"\ntest = "grep -q ready deps && echo built > out"\n'
+    )
+    feature(root, "start", "Add", "--mode", "hotfix")
+    assert feature(root, "verify").returncode == 0
+    checks = json.loads((root / "docs/features/001-add/.rondel/parts/verify/checks.json").read_text())
+    assert checks["passed"] is True
+    assert git(root, "status", "--porcelain") == ""
+
+
 def test_a_worktree_is_made_on_request_stored_relative_and_warned_about_from_elsewhere(root):
     done = feature(root, "start", "Add", "--worktree")
     assert done.returncode == 0, done.stderr

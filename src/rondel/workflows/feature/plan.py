@@ -224,7 +224,7 @@ def _evidence(state: State, work: Work) -> Action | None:
         return Run(
             path,
             work.base.checks,
-            workspace=Workspace(Access.READ, base=work.base.commit),
+            workspace=Workspace(Access.WRITE, base=work.base.commit),  # set up, and tests may build there
             timeout_s=CHECKS_S,
             title="verify: the project's tests",
         )
