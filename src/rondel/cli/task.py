@@ -72,7 +72,7 @@ def _redraw(hall: Hall, ref: SessionRef) -> None:
 @command.command()
 @click.argument("topic")
 @click.option(
-    "--complexity", type=click.Choice(list(Complexity)), default=Complexity.SIMPLE, help="At least this."
+    "--complexity", type=click.Choice([c.value for c in Complexity]), default="simple", help="At least this."
 )
 @json_option
 def start(topic: str, complexity: str, as_json: bool) -> None:
@@ -176,7 +176,7 @@ def complete(name: str | None) -> None:
 @click.option("--requirement", multiple=True, help="What must be true afterwards.")
 @click.option("--acceptance", multiple=True, help="How to tell that it is done.")
 @click.option(
-    "--type", "kind", type=click.Choice(list(TaskType)), default=TaskType.FEATURE, show_default=True
+    "--type", "kind", type=click.Choice([t.value for t in TaskType]), default="feature", show_default=True
 )
 @click.option("--agent", help="The agent, by name; otherwise chosen by type and title.")
 @click.option("--parent", metavar="ID", help="Make it a subtask of this task.")

@@ -1,0 +1,221 @@
+"""The doors: each is wired, says what it did, and exits right."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from task_support import REPORT, git, repository, statuses, step, task
+
+from rondel.workflows.task import files
+
+PLAN = (
+    '```json\n[{"title": "First", "focus_paths": ["a"]}, {"title": "Second", "depends_on": ["IMPL-1"]}]\n```'
+)
+PARTS = '```json\n[{"title": "Part one"}, {"title": "Part two"}]\n```'
+ANEW = '```json\n{"title": "Something else", "requirements": ["new"]}\n```'
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = repository(tmp_path / "repo")
+    rules = [
+        {"role": "task.planner", "action": "*-plan.json", "reply": PLAN},
+        {"role": "task.planner", "action": "*breakdown*", "reply": PARTS},
+        {"role": "task.planner", "action": "*replan*", "reply": ANEW},
+        {
+            "role": "task.*",
+            "prompt": r"# (?P<id>IMPL-[\d.]+):",
+            "files": {"out/{id}.txt": "{id}\n"},
+            "reply": REPORT,
+        },
+    ]
+    (root / "mock.json").write_text(json.dumps({"rules": rules}))
+    (root / "rondel.toml").write_text(
+        '[agents.m]\nkind = "mock"\nscript = "mock.json"\n[roles]\ntask = "m"\n[project]\nchecks = "true"\n'
+    )
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "settings")
+    return root
+
+
+def rondel(root: Path, *args: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "rondel", *args],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def put(root: Path, body: dict) -> None:
+    ref = files.active(root)
+    (root / ".workflow" / ref / ".task" / f"{body['id']}.json").write_text(json.dumps(body))
+
+
+def test_from_a_topic_to_a_completed_session(root):
+    assert "WFS-user-auth-system" in rondel(
+        root, "task", "start", "User Auth System", "--complexity", "medium"
+    )
+    rondel(root, "task", "plan", "Build it")
+    assert "IMPL-3" in rondel(
+        root, "task", "add", "Implement JWT", "--depends-on", "IMPL-1", "--focus", "src/auth"
+    )
+    assert rondel(root, "task", "validate", "--json").strip() == "[]"
+    rondel(root, "task", "run", "--jobs", "4")
+    assert rondel(root, "task", "todo").count("- [x] **IMPL-") == 3
+    assert sorted(p.name for p in (root / "out").iterdir()) == ["IMPL-1.txt", "IMPL-2.txt", "IMPL-3.txt"]
+    rondel(root, "task", "run", code=5)
+    assert "is completed" in rondel(root, "task", "complete")
+    shown = json.loads(rondel(root, "status", "task:WFS-user-auth-system", "--json"))["sessions"][0]
+    assert (shown["status"], shown["phase"], shown["progress"]) == (
+        "completed",
+        "REVIEW",
+        {"done": 3, "total": 3},
+    )
+    assert [t["status"] for t in shown["state"]["tasks"]] == ["completed"] * 3
+
+
+def test_a_plan_from_a_specification(root):
+    (root / "spec.md").write_text("The specification.\n")
+    rondel(root, "task", "start", "One")
+    rondel(root, "task", "plan", "--from", "spec.md")
+    request = json.loads((root / ".workflow/WFS-one/.rondel/request-1.json").read_text())
+    assert request["text"] == "The specification.\n"
+    assert "IMPL-2" in rondel(root, "task", "todo")
+
+
+def test_breaking_down_and_planning_anew(root):
+    rondel(root, "task", "start", "One")
+    rondel(root, "task", "add", "Big")
+    rondel(root, "task", "breakdown", "IMPL-1")
+    ref = hall_ref(root)
+    assert statuses(root, ref) == {"IMPL-1": "container", "IMPL-1.1": "pending", "IMPL-1.2": "pending"}
+    rondel(root, "task", "replan", "IMPL-1.2", "do something else")
+    assert "Something else" in rondel(root, "task", "todo")
+    assert "no third" in rondel(root, "task", "breakdown", "IMPL-1.1", code=2)
+    assert "there is no task" in rondel(root, "task", "replan", "IMPL-9", "x", code=2)
+
+
+def hall_ref(root: Path):
+    from rondel.workflows.task.read import ref_of  # noqa: PLC0415 - only here
+
+    return ref_of(files.active(root))
+
+
+def test_listing_switching_pausing_and_resuming(root):
+    rondel(root, "task", "start", "One")
+    rondel(root, "task", "start", "Two")
+    listed = rondel(root, "task", "sessions")
+    assert "* WFS-two  active" in listed
+    assert "  WFS-one  paused" in listed
+    assert "WFS-one is active; WFS-two is paused" in rondel(root, "task", "switch", "one")
+    rondel(root, "task", "pause")
+    assert files.active(root) is None
+    assert "WFS-one" in rondel(root, "task", "add", "x", code=2)
+    rondel(root, "task", "resume", "two")
+    assert files.active(root) == "WFS-two"
+    found = json.loads(rondel(root, "task", "sessions", "--json"))["sessions"]
+    assert {s["id"]: s["active"] for s in found} == {"WFS-one": False, "WFS-two": True}
+
+
+def test_completing_names_what_is_unfinished(root):
+    rondel(root, "task", "start", "One")
+    rondel(root, "task", "add", "Left over")
+    assert "unfinished: IMPL-1 (pending) Left over" in rondel(root, "task", "complete")
+
+
+def test_commands_wait_until_they_are_allowed(root):
+    rondel(root, "task", "start", "One")
+    put(root, task("IMPL-1", steps=[step("bash(echo \x1b[8mhidden > stepped.txt)")]))
+    said = rondel(root, "task", "run", code=3)
+    assert "not yet allowed" in said
+    assert not (root / "stepped.txt").exists()
+    listed = rondel(root, "task", "allow", code=3)
+    assert "echo \\x1b[8mhidden > stepped.txt" in listed, (
+        "nothing can hide in what a person is asked to allow"
+    )
+    assert "allowed: 1" in rondel(root, "task", "allow", "--all")
+    assert "every command is allowed" in rondel(root, "task", "allow")
+    rondel(root, "task", "run")
+    assert (root / "stepped.txt").exists()
+
+
+def test_commands_that_are_configured_as_trusted_need_no_question(root):
+    (root / "rondel.toml").write_text((root / "rondel.toml").read_text() + "[task]\ntrust_commands = true\n")
+    rondel(root, "task", "start", "One")
+    put(root, task("IMPL-1", steps=[step("bash(echo x > stepped.txt)")]))
+    rondel(root, "task", "run")
+    assert (root / "stepped.txt").exists()
+
+
+def test_an_unknown_variable_is_an_error_before_anything_runs(root):
+    rondel(root, "task", "start", "One")
+    put(root, task("IMPL-1", steps=[step("bash(touch first)", "a"), step("bash(echo [nobody])", "b")]))
+    put(root, task("IMPL-2"))
+    rondel(root, "task", "allow", "--all")
+    assert "there is no variable [nobody]" in rondel(root, "task", "run", code=1)
+    assert set(statuses(root, hall_ref(root)).values()) == {"pending"}
+
+
+def test_validate_prints_file_rule_and_message(root):
+    rondel(root, "task", "start", "One")
+    put(root, task("IMPL-1", depends_on=["IMPL-9"], focus_paths=["../x"]))
+    found = json.loads(rondel(root, "task", "validate", "--json", code=1))
+    assert [set(f) for f in found] == [{"file", "rule", "message"}] * 2
+    assert {(f["file"], f["rule"]) for f in found} == {
+        (".task/IMPL-1.json", "focus-paths"),
+        (".task/IMPL-1.json", "depends-on-exists"),
+    }
+    assert "depends-on-exists" in rondel(root, "task", "validate", code=1)
+
+
+def test_running_without_tasks_or_without_a_branch_says_so(root):
+    rondel(root, "task", "start", "One")
+    assert "there are no tasks" in rondel(root, "task", "run", code=5)
+    rondel(root, "task", "add", "x")
+    git(root, "checkout", "-q", "--detach")
+    assert "on no branch" in rondel(root, "task", "run", code=2)
+
+
+def test_a_blocked_task_is_tried_again_when_it_is_named(root):
+    rondel(root, "task", "start", "One")
+    put(root, task("IMPL-1", steps=[step("bash(test -f flag || { touch flag; exit 1; })", on_error="fail")]))
+    rondel(root, "task", "allow", "--all")
+    rondel(root, "task", "run", code=1)
+    assert "is blocked" in rondel(root, "task", "run", code=1)
+    put_flag = task("IMPL-1", steps=[step("bash(true)", on_error="fail")], status="blocked")
+    put(root, put_flag)
+    rondel(root, "task", "allow", "--all")
+    rondel(root, "task", "run", "IMPL-1")
+    assert statuses(root, hall_ref(root)) == {"IMPL-1": "completed"}
+
+
+def test_a_sandbox_that_is_asked_for_and_not_there_is_refused(root, monkeypatch):
+    (root / "rondel.toml").write_text((root / "rondel.toml").read_text() + "[task]\nsandbox = true\n")
+    rondel(root, "task", "start", "One")
+    rondel(root, "task", "add", "x")
+    empty = root.parent / "bin"
+    empty.mkdir()
+    for name in ("git", "bash", "sh"):
+        (empty / name).symlink_to(
+            subprocess.run(["which", name], capture_output=True, text=True, check=True).stdout.strip()
+        )
+    monkeypatch.setenv("PATH", str(empty))
+    assert "bwrap is not installed" in rondel(root, "task", "run", code=2)
+
+
+def test_doctor_mends_markers(root):
+    rondel(root, "task", "start", "One")
+    (root / ".workflow/.active-WFS-gone").touch()
+    assert "remove the marker: done" in rondel(root, "doctor", "--repair", code=1)
+    rondel(root, "doctor")
+    assert files.markers(root) == ["WFS-one"]
