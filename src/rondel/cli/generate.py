@@ -1,0 +1,433 @@
+"""The doors of the workflow `generate`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import click
+
+from rondel.api import Hall
+from rondel.cli.common import emit, here, json_option, run_session, say
+from rondel.cli.sessions import summary_json
+from rondel.errors import ConfigError, NothingToDo, UsageError
+from rondel.model.actions import Derive
+from rondel.model.outcomes import Ended, Outcome
+from rondel.model.summary import Status
+from rondel.model.workflow import SessionRef
+from rondel.workflows.generate import people
+from rondel.workflows.generate.files import Copy, Wish, copies, copy_code, new_profile, start
+from rondel.workflows.generate.models import WorkflowPhase
+from rondel.workflows.generate.profiles.discover import load_profile, profile_names
+from rondel.workflows.generate.read import GATES, State
+from rondel.workflows.generate.status import status_text
+
+F = TypeVar("F", bound=Callable[..., object])
+WAITS = 3
+STEPS_MAX = 100  # of what code works out by itself, before an agent or a person is needed
+
+
+def _name_of(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The sessions of this folder, for shell completion."""
+    return [ref.id for ref in here().sessions("generate") if incomplete in ref.id]
+
+
+session_argument = click.argument("session", required=False, shell_complete=_name_of)
+no_run_option = click.option("--no-run", is_flag=True, help="Only note it; do not go on.")
+
+
+@click.group()
+def command() -> None:
+    """Generate code cycle by cycle from a profile, with approvals."""
+
+
+# -- starting -----------------------------------------------------------------------------------
+
+
+@command.command()
+@click.argument("profile")
+@click.option(
+    "-c", "--context", "pairs", multiple=True, metavar="KEY=VALUE", help="What the profile is to know."
+)
+@click.option("--with-tests", is_flag=True, help="Generate tests too, in a cycle after the code.")
+@click.option("--skip", multiple=True, metavar="TYPE", help="Leave a cycle out.")
+@click.option("--skip-tests", is_flag=True, help="The same as --skip tests.")
+@click.option("--source-session", metavar="SESSION", help="Build on the finished code of another session.")
+@click.option("--source-files", multiple=True, metavar="GLOB", help="Build on files of this repository.")
+@click.option("--dev", default="", help="Who it is for; kept with the session.")
+@click.option("--task-id", default="", help="The task it belongs to; kept with the session.")
+@click.option("--auto", is_flag=True, help="Let every prompt and response pass without asking.")
+@click.option("--parallel", is_flag=True, help="Run independent cycles at once.")
+@json_option
+def init(
+    profile: str,
+    pairs: tuple[str, ...],
+    with_tests: bool,
+    skip: tuple[str, ...],
+    skip_tests: bool,
+    source_session: str | None,
+    source_files: tuple[str, ...],
+    dev: str,
+    task_id: str,
+    auto: bool,
+    parallel: bool,
+    as_json: bool,
+) -> None:
+    """Begin a session: its cycles, its first prompt. Prints its name."""
+    hall = here()
+    metadata = {k: v for k, v in (("dev", dev), ("task_id", task_id)) if v}
+    wish = Wish(
+        profile=profile,
+        context=_context(pairs),
+        with_tests=with_tests,
+        skip=(*skip, *(("tests",) if skip_tests else ())),
+        source_session=source_session,
+        source_files=source_files,
+        metadata=metadata,
+        request={**_settings(hall), "auto": auto, "parallel": parallel},
+    )
+    ref = start(hall.root, wish, base=Path.cwd())
+    _work_out(hall, ref)
+    if as_json:
+        emit({"session": ref.name, "id": ref.id, "path": ref.folder, "state": hall.summary(ref).state})
+        return
+    click.echo(ref.id)
+    _say_next(hall, ref)
+
+
+def _context(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`-c bounded-context=x` as the key `bounded_context`."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        name = key.strip().replace("-", "_")
+        if not sign or not name.isidentifier():
+            raise UsageError(f"-c {pair!r} is not KEY=VALUE")
+        if name in found:
+            raise UsageError(f"-c {key} is given twice")
+        found[name] = value
+    return found
+
+
+def _settings(hall: Hall) -> dict[str, object]:
+    """`[generate]` of the settings, checked; an error names the key and what is allowed."""
+    found = dict(hall.settings("generate"))
+    source = hall.config.source
+    gates = found["gates"]
+    rows = {
+        "gate": found["gate"],
+        **({f"gates.{k}": v for k, v in gates.items()} if isinstance(gates, dict) else {}),
+    }
+    for key, value in rows.items():
+        if value not in GATES:
+            raise ConfigError(
+                f"{source}: generate.{key} = {value!r} is not allowed: one of {', '.join(GATES)}"
+            )
+    _check_limits(source, "generate", found)
+    cycles = found["cycles"]
+    for name, table in cycles.items() if isinstance(cycles, dict) else ():
+        if not isinstance(table, Mapping):
+            raise ConfigError(f"{source}: generate.cycles.{name} must be a table")
+        _check_limits(source, f"generate.cycles.{name}", table, only=True)
+    return found
+
+
+def _check_limits(source: str, where: str, table: Mapping[str, object], *, only: bool = False) -> None:
+    limits = ("iterations_max", "context_chars_max")
+    for key, value in table.items():
+        if key in limits and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise ConfigError(f"{source}: {where}.{key} = {value!r} is not allowed: a whole number from 1")
+        if only and key not in limits:
+            raise ConfigError(f"{source}: {where}.{key} is not a setting; allowed here: {', '.join(limits)}")
+
+
+# -- looking ------------------------------------------------------------------------------------
+
+
+@command.command()
+@session_argument
+@json_option
+def status(session: str | None, as_json: bool) -> None:
+    """Show where a session stands, cycle by cycle."""
+    hall = here()
+    ref = _one(hall, session)
+    found = hall.summary(ref)
+    if as_json:
+        emit({"sessions": [summary_json(ref, found) | {"state": found.state}]})
+        return
+    state: State = hall.state(ref)
+    if state.session is None:
+        raise UsageError("; ".join(f"{p.file}: {p.message}" for p in found.problems))
+    click.echo(status_text(state.session), nl=False)
+    for problem in found.problems:
+        say(f"{problem.rule}: {problem.file}: {problem.message}")
+    _say_next(hall, ref)
+
+
+def _one(hall: Hall, name: str | None) -> SessionRef:
+    """The session a person looks at: the one they name, the one that is active, else the only one."""
+    refs = hall.sessions("generate")
+    return refs[0] if name is None and len(refs) == 1 else hall.find(name, "generate")
+
+
+def _say_next(hall: Hall, ref: SessionRef) -> None:
+    found = hall.summary(ref)
+    if found.waiting_for:
+        say(f"waits for: {found.waiting_for}")
+    if found.next and found.status is not Status.RUNNING:
+        say(f"next: {found.next}")
+
+
+@command.command()
+@json_option
+def profiles(as_json: bool) -> None:
+    """List the profiles: installed ones, and those in .aiwf/profiles/."""
+    found = profile_names(here().root)
+    if as_json:
+        emit({"profiles": [{"name": name, "from": place} for name, place in found.items()]})
+        return
+    for name, place in found.items():
+        click.echo(f"{name}  {place}")
+
+
+@command.group("profile")
+def profile_group() -> None:
+    """Look at a profile, or make one."""
+
+
+@profile_group.command("show")
+@click.argument("name")
+@click.option(
+    "-c", "--context", "pairs", multiple=True, metavar="KEY=VALUE", help="A context, to see its cycles."
+)
+def profile_show(name: str, pairs: tuple[str, ...]) -> None:
+    """Show what a profile is for, and its cycles for a context."""
+    root = here().root
+    profile = load_profile(name, root)
+    click.echo(f"{name}: {profile.description or 'no description'}")
+    click.echo(f"from {profile_names(root)[name]}")
+    context: dict[str, object] = {"scope": "full", "with_tests": True, **_context(pairs)}
+    try:
+        cycles = profile.get_cycles(context)
+    except ValueError as e:
+        raise UsageError(f"profile {name}: {e}; give one with -c scope=…") from e
+    for cycle in cycles:
+        after = f" after {', '.join(cycle.depends_on)}" if cycle.depends_on else ""
+        size = len(profile.standards(cycle.scope, context))
+        click.echo(f"  {cycle.type} (scope {cycle.scope}){after}, standards of {size} characters")
+
+
+@profile_group.command("new")
+@click.argument("name")
+def profile_new(name: str) -> None:
+    """Make a working profile in .aiwf/profiles/, with tests."""
+    root = here().root
+    folder = new_profile(root, name).relative_to(root)
+    click.echo(str(folder))
+    say(f"edit its prompts and standards; test it with `cd {folder} && python -m unittest test_profile.py`")
+
+
+# -- going on -----------------------------------------------------------------------------------
+
+
+def _going(command_: F) -> F:
+    """The options of going on with a session."""
+    for option in (
+        click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once."),
+        json_option,
+        session_argument,
+    ):
+        command_ = option(command_)
+    return command_
+
+
+@command.command()
+@_going
+@click.option("--auto/--no-auto", default=None, help="Let every prompt and response pass without asking.")
+@click.option("--parallel/--no-parallel", default=None, help="Run independent cycles at once.")
+@click.option("--wait", is_flag=True, help="Wait for a vendor's usage limit to pass.")
+def run(
+    session: str | None,
+    as_json: bool,
+    agents_max: int | None,
+    auto: bool | None,
+    parallel: bool | None,
+    wait: bool,
+) -> None:
+    """Go on with a session, with the settings as they are now."""
+    hall = here()
+    ref = hall.find(session, "generate")
+    state: State = hall.state(ref)
+    if hall.summary(ref).status is Status.COMPLETED:
+        raise NothingToDo(f"{ref.name} is at its end; see `rondel generate status {ref.id}`")
+    asked = {
+        **_settings(hall),
+        "auto": state.request.auto if auto is None else auto,
+        "parallel": state.request.parallel if parallel is None else parallel,
+    }
+    before = {key: getattr(state.request, key) for key in asked}
+    if asked != before:
+        hall.ask_for(ref, asked)
+    run_session(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait)
+
+
+@command.command()
+@session_argument
+@click.option("--on", "path", help="Which question, when several wait.")
+@click.option("--comment", default="", help="Why.")
+@no_run_option
+@json_option
+def approve(session: str | None, path: str | None, comment: str, no_run: bool, as_json: bool) -> None:
+    """Let the prompt or response that waits pass, as it is now, and go on."""
+    _answer(session, "approve", comment, path, no_run=no_run, as_json=as_json)
+
+
+@command.command()
+@session_argument
+@click.option("--feedback", default="", help="What must be different; without it the cycle halts.")
+@click.option("--on", "path", help="Which question, when several wait.")
+@no_run_option
+@json_option
+def reject(session: str | None, feedback: str, path: str | None, no_run: bool, as_json: bool) -> None:
+    """Refuse the prompt or response that waits: with feedback it is made anew, without it the cycle halts."""
+    _answer(session, "reject", feedback, path, no_run=no_run, as_json=as_json)
+
+
+def _answer(
+    session: str | None, answer: str, comment: str, path: str | None, *, no_run: bool, as_json: bool
+) -> None:
+    hall = here()
+    ref = hall.find(session, "generate")
+    if hall.summary(ref).status is not Status.RUNNING:
+        _work_out(hall, ref)
+    question = hall.decide(ref, answer, path=path, comment=comment)
+    say(f"{ref.name}: {answer}: {question.question}")
+    if hall.summary(ref).status is Status.RUNNING:
+        return
+    _work_out(hall, ref)
+    if no_run or (answer == "reject" and not comment.strip()):
+        _leave(hall, ref, as_json=as_json)
+    run_session(hall, ref, as_json=as_json)
+
+
+def _leave(hall: Hall, ref: SessionRef, *, as_json: bool) -> NoReturn:
+    if as_json:
+        emit({"session": ref.name, "state": hall.summary(ref).state})
+    else:
+        _say_next(hall, ref)
+    sys.exit(0)
+
+
+@command.command()
+@session_argument
+@click.option("--cycle", "name", metavar="TYPE", help="Which cycle; the one that stopped by default.")
+@click.option(
+    "--from",
+    "phase",
+    type=click.Choice([p.value for p in WorkflowPhase]),
+    help="From which phase, in a new iteration.",
+)
+@click.option("--feedback", default="", help="What must be different this time.")
+@no_run_option
+@json_option
+def retry(
+    session: str | None, name: str | None, phase: str | None, feedback: str, no_run: bool, as_json: bool
+) -> None:
+    """Go on with a cycle that stopped, or redo a cycle or one phase of it."""
+    hall = here()
+    ref = hall.find(session, "generate")
+    state: State = hall.state(ref)
+    chosen = WorkflowPhase(phase) if phase else None
+    hall.change(ref, people.retry(state, name, chosen, feedback, _now()))
+    if no_run:
+        _leave(hall, ref, as_json=as_json)
+    run_session(hall, ref, as_json=as_json, retry=True)
+
+
+@command.command()
+@click.argument("words", nargs=-1, required=True, metavar="TYPE [SESSION]")
+def skip(words: tuple[str, ...]) -> None:
+    """Leave a cycle out."""
+    if len(words) > 2:  # noqa: PLR2004
+        raise UsageError("give the TYPE of the cycle and, where there are several, the SESSION")
+    hall = here()
+    ref = hall.find(words[1] if len(words) > 1 else None, "generate")
+    hall.change(ref, people.skip(hall.state(ref), words[0], _now()))
+    say(f"{ref.name}: {words[0]} is skipped")
+
+
+@command.command()
+@session_argument
+def cancel(session: str | None) -> None:
+    """Give a session up: what is complete stays, nothing more is done."""
+    hall = here()
+    ref = hall.find(session, "generate")
+    hall.change(ref, people.cancel(hall.state(ref), _now()))
+    if hall.summary(ref).status is Status.RUNNING:
+        hall.control(ref, "stop")
+    say(f"{ref.name}: cancelled; `rondel generate retry {ref.id}` takes it up again")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _work_out(hall: Hall, ref: SessionRef) -> None:
+    """Do what needs neither an agent nor a person: prompts, and what follows from an answer."""
+    flow = hall.workflow("generate")
+    for _ in range(STEPS_MAX):
+        state = hall.state(ref)
+        due = [a for a in flow.plan(state) if isinstance(a, Derive)]
+        if not due:
+            return
+        hall.change(ref, flow.apply(state, due[0], Outcome(Ended.DONE, finished_at=_now())))
+
+
+# -- taking the code over -----------------------------------------------------------------------
+
+
+@command.command()
+@session_argument
+@click.option("--into", default="", metavar="FOLDER", help="Where to, in the repository; its top by default.")
+@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option(
+    "--overwrite", multiple=True, metavar="FILE", help="A file that was changed and may be replaced."
+)
+@click.option("--dry-run", is_flag=True, help="Only show the diff.")
+def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...], dry_run: bool) -> None:
+    """Copy finished code into the project, as a diff you have seen; never over changed files unasked."""
+    hall = here()
+    ref = _one(hall, session)
+    found = copies(hall.root, hall.state(ref), into)
+    if not found:
+        raise NothingToDo(f"{ref.name} has no completed cycle with code yet")
+    unknown = sorted(set(overwrite) - {c.path for c in found})
+    if unknown:
+        raise UsageError(f"--overwrite {unknown[0]}: it is none of {', '.join(c.path for c in found)}")
+    for copy in found:
+        click.echo(copy.diff, nl=False)
+    _refuse_changed([c for c in found if c.changed and c.path not in overwrite])
+    todo = [c for c in found if c.needed]
+    if not todo:
+        copy_code(hall.root, ref, found)
+        raise NothingToDo(f"every file of {ref.name} is there already")
+    if dry_run:
+        return
+    if not yes:
+        if not sys.stdin.isatty():
+            say(f"{len(todo)} files wait; give --yes to write them")
+            sys.exit(WAITS)
+        if not click.confirm(f"write {len(todo)} files?", err=True):
+            sys.exit(WAITS)
+    for path in copy_code(hall.root, ref, found):
+        say(f"wrote {path}")
+
+
+def _refuse_changed(changed: list[Copy]) -> None:
+    if changed:
+        names = ", ".join(c.path for c in changed)
+        flags = " ".join(f"--overwrite {c.path}" for c in changed)
+        raise UsageError(f"changed by somebody else, nothing was written: {names}; to replace them: {flags}")

@@ -1,0 +1,232 @@
+"""Code out of a response: named files, each safe, or the reason why not, by name.
+
+A file is a fenced block with a name, in one of the ways models really write it:
+
+    ```java path=src/Product.java          the name in the fence's own line, also `java:…`,
+                                           `title="…"`, or the bare path
+    ### `src/Product.java`                 or in the line above: a heading, bold, code, `File: …`
+    // src/Product.java                    or in a comment that is the block's first line
+    <<<FILE: Product.java>>>               or a marker; the file goes to the next marker
+
+A block without a name is an illustration and is passed over. Whatever is wrong with one
+file makes the whole response unusable: half of an answer is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rondel.errors import UnsafePath
+from rondel.model.names import inside, is_safe_name
+
+TEXT_MAX = 5_000_000
+FILE_MAX = 500_000
+FILES_MAX = 200
+
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})[ \t]*(.*?)[ \t]*")
+_MARKER = re.compile(r"[ \t]*<<<[ \t]*FILE:[ \t]*(.*?)[ \t]*>>>[ \t]*")
+_MARKER_END = re.compile(r"[ \t]*<<<[ \t]*END(?:[ _-]*FILE)?[^>]*>>>[ \t]*", re.IGNORECASE)
+_KEYED = re.compile(
+    r"""(?:^|[\s{])(?:path|file|filename|filepath|title|name)\s*[=:]\s*("[^"]*"|'[^']*'|[^\s}]+)""",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"(?:file(?:name| name| ?path)?|path|datei)\s*:\s*", re.IGNORECASE)
+_COMMENTS = (
+    re.compile(r"[ \t]*(?://+|#+|--+|;+|%+)[ \t]*(.*?)[ \t]*"),
+    re.compile(r"[ \t]*/\*+[ \t]*(.*?)[ \t]*\*+/[ \t]*"),
+    re.compile(r"[ \t]*<!--[ \t]*(.*?)[ \t]*-->[ \t]*"),
+)
+_NAME = re.compile(r"[^\s`'\"<>|]*[\w-]+\.[A-Za-z][A-Za-z0-9]{0,9}")
+_BARE = ("Dockerfile", "Makefile")
+
+
+@dataclass(frozen=True)
+class CodeFile:
+    """A file of generated code; `path` is relative and stays in its folder."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The files of a response, or why it cannot be used."""
+
+    files: tuple[CodeFile, ...] = ()
+    error: str = ""
+
+
+def extract(text: str) -> Extracted:
+    """The files of a response. Total: whatever comes, it gives files or an error that names one."""
+    if len(text) > TEXT_MAX:
+        return Extracted(error=f"the response has {len(text)} characters; at most {TEXT_MAX} are read")
+    lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    found = list(_marked(lines) if any(_MARKER.fullmatch(line) for line in lines) else _fenced(lines))
+    return checked(CodeFile(path, body) for path, body in found)
+
+
+def checked(found: Iterator[CodeFile] | list[CodeFile] | tuple[CodeFile, ...]) -> Extracted:
+    """The same files when each may be written; else the first reason why not."""
+    files: list[CodeFile] = []
+    seen: dict[str, str] = {}
+    for number, file in enumerate(found, 1):
+        if number > FILES_MAX:
+            return Extracted(error=f"there are more than {FILES_MAX} files; give fewer")
+        wrong = _wrong(file) or _clash(file.path, seen)
+        if wrong:
+            return Extracted(error=wrong)
+        seen[file.path.casefold()] = file.path
+        files.append(CodeFile(file.path, file.text if file.text.endswith("\n") else f"{file.text}\n"))
+    if not files:
+        return Extracted(
+            error="there is no code with a file name; put each file into a fenced block "
+            "whose first line is a comment with its path, like `// src/Name.java`"
+        )
+    return Extracted(tuple(files))
+
+
+def _wrong(file: CodeFile) -> str:
+    try:
+        plain = inside(file.path, "the file")
+    except UnsafePath as e:
+        return str(e)
+    bad = next((part for part in plain.split("/") if not is_safe_name(part)), None)
+    if bad is not None or plain != file.path:
+        return f"the file {file.path!r} has no safe name; use letters, digits, '-', '_' and '.' in each part"
+    if not file.text.strip():
+        return f"the file {file.path!r} is empty; give its whole text"
+    if len(file.text.encode("utf-8", "surrogatepass")) > FILE_MAX:
+        return f"the file {file.path!r} is larger than {FILE_MAX} bytes; split it"
+    if "\x00" in file.text or not _encodes(file.text):
+        return f"the file {file.path!r} is not text"
+    return ""
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _clash(path: str, seen: dict[str, str]) -> str:
+    """Why a path cannot stand beside those before it, also on a disk that ignores case."""
+    key = path.casefold()
+    if key in seen:
+        return f"the file {path!r} is there twice; give each file once"
+    for other, name in seen.items():
+        if other.startswith(f"{key}/") or key.startswith(f"{other}/"):
+            return f"the file {path!r} and the file {name!r} cannot both be there: one is the other's folder"
+    return ""
+
+
+def _marked(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Files between `<<<FILE: …>>>` markers; a fence around a file's text is taken off."""
+    name, body = "", list[str]()
+    for line in [*lines, "<<<FILE: >>>"]:
+        marker = _MARKER.fullmatch(line)
+        if marker or (name and _MARKER_END.fullmatch(line)):
+            if name:
+                yield name, _unfenced(body)
+            name, body = (marker[1].strip("`\"'") if marker else ""), []
+        elif name:
+            body.append(line)
+
+
+def _unfenced(body: list[str]) -> str:
+    while body and not body[0].strip():
+        body = body[1:]
+    while body and not body[-1].strip():
+        body = body[:-1]
+    opening = _FENCE.fullmatch(body[0]) if body else None
+    if opening and _closes(body[-1], opening[1]) and len(body) > 1:
+        body = body[1:-1]
+    return "\n".join(body)
+
+
+def _fenced(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Named fenced blocks; one that is never closed was cut off and is an empty file, so it is refused."""
+    fence, info, above, body = "", "", "", list[str]()
+    last = ""
+    for line in lines:
+        if fence:
+            if _closes(line, fence):
+                yield from _named(info, above, body)
+                fence, last = "", ""
+            else:
+                body.append(line)
+        elif (opening := _FENCE.fullmatch(line)) and "`" not in opening[2]:
+            fence, info, above, body = opening[1], opening[2], last, []
+        elif line.strip():
+            last = line
+    if fence:
+        for name, _ in _named(info, above, body):
+            yield name, ""
+
+
+def _closes(line: str, fence: str) -> bool:
+    mark = line.strip(" \t")
+    return mark.startswith(fence) and not mark.strip(fence[0])
+
+
+def _named(info: str, above: str, body: list[str]) -> Iterator[tuple[str, str]]:
+    name = _of_info(info)
+    if name is None:
+        first = next((line for line in body if line.strip()), "")
+        name = _of_comment(first)
+        if name is not None:
+            at = body.index(first)
+            rest = body[at + 1 :]
+            yield name, "\n".join(rest[1:] if rest and not rest[0].strip() else rest)
+            return
+        name = _of_line(above)
+    if name is not None:
+        yield name, "\n".join(body)
+
+
+def _of_info(info: str) -> str | None:
+    """The name in a fence's own line."""
+    keyed = _KEYED.search(info)
+    if keyed:
+        return keyed[1].strip("\"'")
+    for word in info.split()[:3]:
+        language, colon, rest = word.partition(":")
+        if colon and rest and re.fullmatch(r"[\w+#-]*", language) and not re.fullmatch(r"[A-Za-z]", language):
+            return rest
+        if _looks_like_a_path(word):
+            return word
+    return None
+
+
+def _of_comment(line: str) -> str | None:
+    """The name in a comment that holds nothing else."""
+    if line.startswith("#!"):
+        return None
+    for pattern in _COMMENTS:
+        match = pattern.fullmatch(line)
+        if match:
+            inner = match[1].strip()
+            labelled = _LABEL.match(inner)
+            word = inner[labelled.end() :].strip() if labelled else inner
+            return word.strip("`\"'") if _looks_like_a_path(word.strip("`\"'")) else None
+    return None
+
+
+def _of_line(line: str) -> str | None:
+    """The name in the line above a block: a heading, bold, code or a label."""
+    plain = re.sub(r"^[ \t]*(?:#{1,6}|[-*+]|\d{1,3}[.)])?[ \t]+", "", f" {line}").strip()
+    coded = re.findall(r"`([^`]+)`", plain)
+    paths = [str(w) for w in coded if _looks_like_a_path(w)]
+    if len(paths) == 1:
+        return paths[0]
+    word = plain.strip("*_ \t").rstrip(":").strip("*_` \t")
+    labelled = _LABEL.match(word)
+    word = word[labelled.end() :].strip("*_` \t") if labelled else word
+    return word if _looks_like_a_path(word) else None
+
+
+def _looks_like_a_path(word: str) -> bool:
+    return bool(_NAME.fullmatch(word)) or word.rsplit("/", 1)[-1] in _BARE

@@ -1,0 +1,349 @@
+"""The functions of `generate` that touch files or the clock: starting a session, and taking its code over."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.resources import files as resources
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rondel.errors import RondelError, UnsafePath, UsageError
+from rondel.model.changes import Document
+from rondel.model.digests import digest
+from rondel.model.names import inside, is_safe_name, safe_name, slug
+from rondel.model.times import stamp
+from rondel.model.workflow import SessionRef
+from rondel.store import documents as store
+from rondel.store import files
+from rondel.store.snapshot import DiskSnapshot
+from rondel.workflows.generate import layout
+from rondel.workflows.generate.cycles import validate_cycles
+from rondel.workflows.generate.documents import newest
+from rondel.workflows.generate.models import CycleConfig, CycleState, WorkflowState, WorkflowStatus
+from rondel.workflows.generate.profiles.base import WorkflowProfile
+from rondel.workflows.generate.profiles.discover import MODULE, load_profile, profile_names
+from rondel.workflows.generate.read import State, read
+
+SOURCE_MAX = 2_000_000  # characters of source code a session takes in
+SOURCES_MAX = 500
+INPUT_MAX = 1_000_000
+NAMES = 20
+SHARED = ("entity", "table", "bounded_context", "package", "base_package", "tenant_column", "description")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person asks for when they start a session."""
+
+    profile: str
+    context: Mapping[str, Any]
+    with_tests: bool = False
+    skip: tuple[str, ...] = ()
+    source_session: str | None = None
+    source_files: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    request: Mapping[str, object] = field(default_factory=dict)
+
+
+# -- starting -----------------------------------------------------------------------------------
+
+
+def start(root: Path, wish: Wish, *, base: Path | None = None, at: datetime | None = None) -> SessionRef:
+    """A new session: everything is checked before anything is written; `session.json` comes last.
+
+    Paths in the wish are relative to `base`, the repository when not given.
+    """
+    profile = load_profile(wish.profile, root)
+    sources, inherited = _sources(root, wish, base or root)
+    context: dict[str, Any] = {**inherited, **wish.context}
+    if wish.with_tests:
+        context["with_tests"] = True
+    if wish.source_session:
+        context["source_session"] = wish.source_session
+    if wish.source_files:
+        context["source_files"] = list(wish.source_files)
+    wrong = profile.check_context(context)
+    if wrong:
+        raise UsageError(wrong)
+    cycles = _cycles(profile, context, wish.skip)
+    inputs = dict(_inputs(root, context, base or root))
+    now = stamp(at or datetime.now(UTC))
+    folder = _claim(root, context)
+    _leave_texts(folder / layout.INPUTS, inputs)
+    _leave_texts(folder / layout.SOURCES, sources)
+    session = WorkflowState(
+        session_id=folder.name,
+        profile_name=wish.profile,
+        context=context,
+        cycles=cycles,
+        metadata=dict(wish.metadata),
+        created_at=now,
+        updated_at=now,
+    )
+    open_ = [n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED]
+    session.current_cycle_index = open_[0]
+    request = {"schema_version": 1, "at": now, **wish.request}
+    files.make_folder(folder / ".rondel")
+    files.ignore(folder / ".rondel", "run/")
+    files.write(folder / layout.request(1), store.dump(_document(request)))
+    files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
+    return SessionRef("generate", folder.name, f"{layout.SESSIONS}/{folder.name}")
+
+
+def _document(given: Mapping[str, object]) -> Document:
+    """The same as plain JSON values."""
+    found = json.loads(json.dumps(given))
+    return found if isinstance(found, dict) else {}
+
+
+def _cycles(profile: WorkflowProfile, context: dict[str, Any], skip: Iterable[str]) -> list[CycleState]:
+    try:
+        declared = profile.get_cycles(dict(context))
+    except ValueError as e:
+        raise UsageError(f"profile {profile.name}: {e}") from e
+    cycles = [_cycle(config) for config in validate_cycles(declared)]
+    for name in skip:
+        found = next((c for c in cycles if c.type == name), None)
+        if found is None and name != "tests":
+            there = ", ".join(c.type for c in cycles)
+            raise UsageError(f"--skip {name}: there is no such cycle; there are: {there}")
+        if found is not None:
+            found.status = WorkflowStatus.SKIPPED
+    if all(c.status is WorkflowStatus.SKIPPED for c in cycles):
+        raise UsageError("every cycle is skipped; there would be nothing to do")
+    return cycles
+
+
+def _cycle(config: CycleConfig) -> CycleState:
+    return CycleState(type=config.type, scope=config.scope, depends_on=list(config.depends_on))
+
+
+def _claim(root: Path, context: Mapping[str, Any]) -> Path:
+    words = slug(f"{context.get('entity') or ''} {context.get('scope') or ''}", length_max=40)
+    names = [f"{words}-{secrets.token_hex(3)}" for _ in range(NAMES)]
+    return files.claim_folder(root / layout.SESSIONS, names)
+
+
+def _inputs(root: Path, context: dict[str, Any], base: Path) -> Iterator[tuple[str, str]]:
+    """The text of each file that the context names (`schema_file`), as it is now."""
+    for key, value in context.items():
+        if key.endswith("_file") and isinstance(value, str):
+            path = _in_repository(root, base, value, f"-c {key.replace('_', '-')}={value}")
+            context[key] = str(path.relative_to(root.resolve()))
+            yield f"{safe_name(key, 'the key')}/{path.name}", _text(path, INPUT_MAX)
+
+
+def _in_repository(root: Path, base: Path, name: str, what: str) -> Path:
+    for folder in dict.fromkeys((base, root)):
+        path = (folder / name).resolve()
+        if path.is_file() and path.is_relative_to(root.resolve()):
+            return path
+    raise UsageError(f"{what} names no file in this repository")
+
+
+def _text(path: Path, size_max: int) -> str:
+    try:
+        data = path.read_bytes() if path.stat().st_size <= size_max else None
+    except OSError as e:
+        raise UsageError(f"{path} cannot be read: {e.strerror}") from e
+    if data is None:
+        raise UsageError(f"{path} is larger than {size_max} bytes")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def _leave_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    for name, text in texts.items():
+        path = files.safe_join(folder, name)
+        files.make_folder(path.parent)
+        files.write(path, text.encode())
+
+
+# -- sources ------------------------------------------------------------------------------------
+
+
+def _sources(root: Path, wish: Wish, base: Path) -> tuple[dict[str, str], dict[str, Any]]:
+    """The code of another session or of the project, and what its session says about it."""
+    found: dict[str, str] = {}
+    inherited: dict[str, Any] = {}
+    if wish.source_session:
+        source = find_session(root, wish.source_session)
+        found |= finished_code(source)
+        context = source.session.context if source.session else {}
+        inherited = {k: context[k] for k in SHARED if k in context}
+        if not found:
+            raise UsageError(f"session {wish.source_session} has no completed code yet")
+    for pattern in wish.source_files:
+        matched = dict(_matching(root, base, pattern))
+        if not matched:
+            raise UsageError(f"--source-files {pattern!r} matches no file in this repository")
+        found |= matched
+    if len(found) > SOURCES_MAX or sum(map(len, found.values())) > SOURCE_MAX:
+        raise UsageError(
+            f"the sources are {len(found)} files with {sum(map(len, found.values()))} characters; "
+            f"at most {SOURCES_MAX} files and {SOURCE_MAX} characters are taken: name fewer"
+        )
+    return found, inherited
+
+
+def _matching(root: Path, base: Path, pattern: str) -> Iterator[tuple[str, str]]:
+    top = root.resolve()
+    if pattern.startswith("/") or ".." in PurePosixPath(pattern).parts:
+        raise UsageError(f"--source-files {pattern!r} must be relative and without '..'")
+    for folder in dict.fromkeys((base.resolve(), top)):
+        paths = [p for p in sorted(folder.glob(pattern)) if p.is_file() and not p.is_symlink()]
+        inner = [p for p in paths if p.resolve().is_relative_to(top) and ".git" not in p.parts]
+        if inner:
+            for path in inner:
+                yield str(path.resolve().relative_to(top)), _text(path, SOURCE_MAX)
+            return
+
+
+def find_session(root: Path, name: str) -> State:
+    """A session by any unique part of its id."""
+    parent = root / layout.SESSIONS
+    there = sorted(p.name for p in parent.iterdir() if is_safe_name(p.name)) if parent.is_dir() else []
+    names = [n for n in there if n == name] or [n for n in there if name in n]
+    if len(names) != 1:
+        words = (
+            f"may be any of: {', '.join(names)}" if names else f"is not here; there are: {', '.join(there)}"
+        )
+        raise UsageError(f"--source-session {name!r} {words}")
+    ref = SessionRef("generate", names[0], f"{layout.SESSIONS}/{names[0]}")
+    return read(DiskSnapshot(parent / names[0]), ref)
+
+
+def finished_code(state: State) -> dict[str, str]:
+    """The newest code of every completed cycle; of a v2 session, its last iteration's."""
+    places: dict[str, str] = {}
+    for track in state.tracks:
+        if state.flat:
+            places |= _last_iteration(state, track.cycle.current_iteration)
+        elif track.cycle.status is WorkflowStatus.COMPLETED:
+            places |= {name: a.path for name, a in newest(track.cycle.artifacts).items()}
+    return {name: state.files.text(path) or "" for name, path in sorted(places.items())}
+
+
+def _last_iteration(state: State, last: int) -> dict[str, str]:
+    for number in range(last, 0, -1):
+        folder = f"iteration-{number}/code"
+        names = list(_below(state, folder))
+        if names:
+            return {n.removeprefix(f"{folder}/"): n for n in names}
+    return {}
+
+
+def _below(state: State, folder: str) -> Iterator[str]:
+    for name in sorted(state.files.names(folder)):
+        if name.endswith("/"):
+            yield from _below(state, f"{folder}/{name[:-1]}")
+        else:
+            yield f"{folder}/{name}"
+
+
+# -- taking the code over -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One file on its way into the project."""
+
+    path: str  # relative to the repository
+    old: str | None
+    new: str
+    changed: bool  # somebody else's: it is there, and not as we left it
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to write."""
+        return self.old != self.new
+
+    @property
+    def diff(self) -> str:
+        """What would change, as a unified diff."""
+        lines = difflib.unified_diff(
+            (self.old or "").splitlines(keepends=True),
+            self.new.splitlines(keepends=True),
+            "/dev/null" if self.old is None else f"a/{self.path}",
+            f"b/{self.path}",
+        )
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+        )
+
+
+def copies(root: Path, state: State, into: str = "") -> list[Copy]:
+    """What taking the finished code over would do, file by file. Nothing is written."""
+    applied = state.files.json(layout.APPLIED)
+    left = applied if isinstance(applied, dict) else {}
+    out = []
+    for name, text in finished_code(state).items():
+        path = inside(f"{into.strip('/')}/{name}" if into.strip("/") not in ("", ".") else name, "the file")
+        if PurePosixPath(path).parts[0] in (".git", ".aiwf"):
+            raise UnsafePath(
+                f"the file {path!r} would change the repository's own files; choose another folder"
+            )
+        place = files.safe_join(root, path)
+        data = files.read(place)
+        old = None if data is None else data.decode(errors="replace")
+        theirs = data is not None and old != text and left.get(path) != digest(data)
+        out.append(Copy(path, old, text, theirs))
+    return out
+
+
+def copy_code(root: Path, ref: SessionRef, chosen: Iterable[Copy]) -> list[str]:
+    """Write the chosen files into the project, and note what they were when they were left there."""
+    done: list[str] = []
+    record = files.safe_join(root, f"{ref.folder}/{layout.APPLIED}")
+    for copy in chosen:
+        place = files.safe_join(root, copy.path)
+        now = files.read(place)
+        if (None if now is None else now.decode(errors="replace")) != copy.old:
+            raise RondelError(f"{copy.path} has changed since the diff was shown; run it again")
+        if copy.needed:
+            files.make_folder(place.parent)
+            files.write(place, copy.new.encode())
+            done.append(copy.path)
+        _note(record, copy)
+    return done
+
+
+def _note(record: Path, copy: Copy) -> None:
+    def change(document: Document) -> Document:
+        return {**document, copy.path: digest(copy.new)}
+
+    store.edit(record, change)
+
+
+# -- a new profile ------------------------------------------------------------------------------
+
+
+def new_profile(root: Path, name: str) -> Path:
+    """A working profile in the repository's own folder, with tests that pass."""
+    safe_name(name, "the profile name")
+    if name in profile_names(root):
+        raise UsageError(f"there is a profile {name!r} already; choose another name")
+    folder = files.claim_folder(root / layout.PROFILES, [name])
+    skeleton = resources("rondel.workflows.generate.profiles").joinpath("skeleton")
+    title = "".join(word.capitalize() for word in slug(name).split("-"))
+    for path in (
+        "prompts/planning.md",
+        "prompts/generation.md",
+        "prompts/review.md",
+        "prompts/revision.md",
+        "standards/main.md",
+        "standards/tests.md",
+        "test_profile.py.txt",
+        "profile.py.txt",
+    ):
+        text = skeleton.joinpath(path).read_text(encoding="utf-8")
+        place = folder / path.removesuffix(".txt")
+        files.make_folder(place.parent)
+        files.write(place, text.replace("__NAME__", name).replace("__CLASS__", f"{title}Profile").encode())
+    if not (folder / MODULE).is_file():
+        raise RondelError(f"{folder} could not be written")
+    return folder

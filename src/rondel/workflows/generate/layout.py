@@ -1,0 +1,98 @@
+"""Which file is where in a session of `generate`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rondel.model.snapshot import Snapshot
+from rondel.workflows.generate.models import WorkflowPhase, WorkflowStage
+
+SESSIONS = ".aiwf/sessions"
+PROFILES = ".aiwf/profiles"
+SESSION = "session.json"
+INPUTS = ".rondel/parts/inputs"  # files named in the context: the schema
+SOURCES = ".rondel/parts/sources"  # code of another session or of the project
+APPLIED = ".rondel/parts/applied.json"  # what was copied into the project, by digest
+
+WORDS = {
+    WorkflowPhase.PLAN: "planning",
+    WorkflowPhase.GENERATE: "generation",
+    WorkflowPhase.REVIEW: "review",
+    WorkflowPhase.REVISE: "revision",
+}
+_REJECTED = re.compile(r"\.rejected-(\d{1,6})\.md")
+_REQUEST = re.compile(r"request-(\d{1,9})\.json")
+
+
+def request(number: int) -> str:
+    """What a person asked, the number-th time."""
+    return f".rondel/request-{number}.json"
+
+
+def last_request(files: Snapshot) -> int:
+    """The number of the request that counts; 0 when there is none."""
+    return max((int(m[1]) for n in files.names(".rondel") if (m := _REQUEST.fullmatch(n))), default=0)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The files of one cycle. A v2 session is one cycle whose files lie flat at its top."""
+
+    folder: str  # "domain/", or "" for v2
+    flat: bool = False
+
+    def iteration(self, number: int) -> str:
+        """The folder of an iteration."""
+        return f"{self.folder}iteration-{number}"
+
+    def prompt(self, number: int, phase: WorkflowPhase) -> str:
+        """What is asked."""
+        return f"{self.iteration(number)}/{'' if self.flat else 'prompts/'}{WORDS[phase]}-prompt.md"
+
+    def response(self, number: int, phase: WorkflowPhase) -> str:
+        """What was answered."""
+        return f"{self.iteration(number)}/{'' if self.flat else 'responses/'}{WORDS[phase]}-response.md"
+
+    def stage_file(self, number: int, phase: WorkflowPhase, stage: WorkflowStage) -> str:
+        """The file of a stage."""
+        return (self.prompt if stage is WorkflowStage.PROMPT else self.response)(number, phase)
+
+    def code(self, number: int) -> str:
+        """The folder for generated files, and for nothing else."""
+        return f"{self.iteration(number)}/code"
+
+    @property
+    def plan(self) -> str:
+        """The approved plan."""
+        return f"{self.folder}plan.md"
+
+    @property
+    def standards(self) -> str:
+        """The standards chosen for the cycle."""
+        return f"{self.folder}standards-bundle.md"
+
+    def decision(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
+        """What a person said of a stage's file."""
+        return f".rondel/decisions/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.json"
+
+    def gate(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
+        """What an agent said of it."""
+        return f".rondel/parts/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.gate.json"
+
+    def settled(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
+        """The name of the step that carries an answer out; it leaves no file but the state's."""
+        return f".rondel/parts/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.settled"
+
+
+def rejected(path: str, attempt: int) -> str:
+    """Where a rejected prompt or response goes."""
+    return f"{path.removesuffix('.md')}.rejected-{attempt}.md"
+
+
+def rejections(files: Snapshot, path: str) -> int:
+    """How often a file was rejected so far."""
+    folder, _, name = path.rpartition("/")
+    stem = name.removesuffix(".md")
+    found = (_REJECTED.fullmatch(n, len(stem)) for n in files.names(folder) if n.startswith(stem))
+    return max((int(m[1]) for m in found if m), default=0)

@@ -1,0 +1,82 @@
+"""Which profiles there are: those installed, by entry point, and those in the repository's own folder.
+
+A profile of the repository is a program, like its Makefile: it is run when a session that
+uses it is started or goes on, never when one is only looked at.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+
+from rondel.errors import RondelError, UsageError
+from rondel.model.digests import digest
+from rondel.model.names import is_safe_name
+from rondel.workflows.generate.layout import PROFILES
+from rondel.workflows.generate.profiles.base import WorkflowProfile
+
+GROUP = "rondel.profiles"
+MODULE = "profile.py"
+
+
+def profile_names(root: Path | None = None) -> dict[str, str]:
+    """Every profile by name, and where it comes from. Nothing is imported."""
+    found = {e.name: e.value for e in metadata.entry_points(group=GROUP)}
+    folder = root / PROFILES if root else None
+    if folder is not None and folder.is_dir():
+        for place in sorted(folder.iterdir()):
+            if is_safe_name(place.name) and (place / MODULE).is_file():
+                found[place.name] = f"{PROFILES}/{place.name}"
+    return dict(sorted(found.items()))
+
+
+def load_profile(name: str, root: Path | None = None) -> WorkflowProfile:
+    """The profile of that name; one of the repository comes before an installed one."""
+    there = profile_names(root)
+    if name not in there:
+        raise UsageError(f"no profile {name!r}; there are: {', '.join(there) or 'none'}")
+    if root is not None and there[name] == f"{PROFILES}/{name}":
+        return _instance(_import(root / PROFILES / name), name)
+    entry = next(e for e in metadata.entry_points(group=GROUP) if e.name == name)
+    made = entry.load()()
+    if not isinstance(made, WorkflowProfile):
+        raise RondelError(f"the profile {name!r} ({entry.value}) is no WorkflowProfile")
+    return made
+
+
+def _import(folder: Path) -> ModuleType:
+    """The module of a profile's folder, under a name of its own."""
+    title = f"rondel_profile_{digest(str(folder.resolve()))[:12]}"
+    spec = importlib.util.spec_from_file_location(title, folder / MODULE)
+    if spec is None or spec.loader is None:
+        raise RondelError(f"{folder / MODULE} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[title] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as e:
+        del sys.modules[title]
+        raise RondelError(f"{folder / MODULE} cannot be imported: {type(e).__name__}: {e}") from e
+    return module
+
+
+def _instance(module: ModuleType, name: str) -> WorkflowProfile:
+    kinds = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, WorkflowProfile)
+        and value.__module__ == module.__name__
+        and not value.__abstractmethods__
+    ]
+    if len(kinds) != 1:
+        raise RondelError(
+            f"{PROFILES}/{name}/{MODULE} must define one class that is a WorkflowProfile; it has {len(kinds)}"
+        )
+    made = kinds[0]()
+    if not isinstance(made, WorkflowProfile):
+        raise RondelError(f"{PROFILES}/{name}/{MODULE}: {kinds[0].__name__} is no WorkflowProfile")
+    return made

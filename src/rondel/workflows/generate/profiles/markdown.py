@@ -1,0 +1,155 @@
+"""A profile whose prompts and standards are Markdown files beside it.
+
+`prompts/{planning,generation,review,revision}.md` are templates: `{{name}}` is a value of the
+context or one of the sections below; a name that is neither is an error. Values are put in
+as they are and are not templates themselves. `standards/<name>.md` are the standards.
+
+    standards  plan  review  code  feedback        of this cycle
+    outputs    the code of the cycles it depends on
+    sources    code of another session or of the project
+    inputs     the files named in the context, such as the schema
+    answer     how to answer: with files, or with a verdict
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from importlib.resources.abc import Traversable
+from typing import Any, ClassVar
+
+from rondel.errors import RondelError
+from rondel.workflows.generate.context import CycleContext
+from rondel.workflows.generate.models import WorkflowPhase
+from rondel.workflows.generate.profiles.base import PromptPlan, WorkflowProfile
+from rondel.workflows.generate.verdict import FORM
+
+WORDS = {
+    WorkflowPhase.PLAN: "planning",
+    WorkflowPhase.GENERATE: "generation",
+    WorkflowPhase.REVIEW: "review",
+    WorkflowPhase.REVISE: "revision",
+}
+_HOLE = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
+_LANGUAGES = {
+    "py": "python",
+    "java": "java",
+    "sql": "sql",
+    "md": "markdown",
+    "ts": "typescript",
+    "kt": "kotlin",
+}
+ANSWER_FILES = (
+    "Answer with every file in full, each in a fenced block of its own whose first line is a comment with\n"
+    "its relative path, like `{comment} {example}`. No patches, no parts left out."
+)
+ANSWER_VERDICT = f"End with exactly this block, with your own verdict (PASS or FAIL) and numbers:\n\n{FORM}"
+ANSWER_PLAN = "Answer with the plan as Markdown and nothing else."
+
+
+class MarkdownProfile(WorkflowProfile):
+    """A profile that consists of Markdown files and a table of which standards a scope needs."""
+
+    bundles: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    optional: ClassVar[Mapping[str, str]] = {}  # context values that prompts use, with their defaults
+    comment: ClassVar[str] = "#"
+    example: ClassVar[str] = "src/name.py"
+
+    def folder(self) -> Traversable:
+        """Where the Markdown files are."""
+        raise NotImplementedError
+
+    def standards(self, scope: str, context: dict[str, Any]) -> str:
+        """See `WorkflowProfile`."""
+        names = self.bundles.get(scope, ())
+        parts = [self._text(f"standards/{name}.md").strip() for name in names]
+        return "\n\n".join([f"# Standards: {scope}", *parts]) + "\n"
+
+    def plan_prompt(self, cycle: CycleContext) -> PromptPlan:
+        """See `WorkflowProfile`."""
+        template = self._text(f"prompts/{WORDS[cycle.phase]}.md")
+        sections: dict[str, Callable[[], str]] = {
+            "standards": lambda: _unheaded(cycle.standards),
+            "plan": cycle.plan.strip,
+            "review": cycle.review.strip,
+            "code": lambda: fenced(cycle.code),
+            "feedback": lambda: feedback(cycle.feedback),
+            "outputs": lambda: _outputs(cycle),
+            "sources": lambda: _sources(cycle),
+            "inputs": lambda: _inputs(cycle),
+            "answer": lambda: self._answer(cycle.phase),
+            "type": lambda: cycle.type,
+            "scope": lambda: cycle.scope,
+            "iteration": lambda: str(cycle.iteration),
+        }
+
+        def fill(hole: re.Match[str]) -> str:
+            name = hole[1].replace("-", "_")
+            if name in sections:
+                return sections[name]()
+            value = cycle.context.get(name) or self.optional.get(name)
+            if value is None:
+                raise RondelError(
+                    f"the {WORDS[cycle.phase]} prompt of profile {self.name} needs {name!r}; "
+                    f"give it with -c {name}=…"
+                )
+            return str(value)
+
+        text = _HOLE.sub(fill, template)
+        return PromptPlan(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n")
+
+    def _answer(self, phase: WorkflowPhase) -> str:
+        if phase is WorkflowPhase.REVIEW:
+            return ANSWER_VERDICT
+        if phase is WorkflowPhase.PLAN:
+            return ANSWER_PLAN
+        return ANSWER_FILES.format(comment=self.comment, example=self.example)
+
+    def _text(self, path: str) -> str:
+        try:
+            return self.folder().joinpath(path).read_text(encoding="utf-8")
+        except OSError as e:
+            raise RondelError(f"profile {self.name} has no file {path}: {e.strerror}") from e
+
+
+def fenced(files: Mapping[str, str]) -> str:
+    """Files as Markdown: each under its name, in a fence that its text cannot close."""
+    return "\n\n".join(_block(name, files[name]) for name in files)
+
+
+def _block(name: str, text: str) -> str:
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"`{name}`\n\n{fence}{_LANGUAGES.get(name.rpartition('.')[2], '')}\n{text.rstrip()}\n{fence}"
+
+
+def feedback(said: Iterable[str]) -> str:
+    """What a person wanted to be different."""
+    points = "\n".join(f"- {' '.join(words.split())}" for words in said if words.strip())
+    return (
+        f"## Feedback\n\nAn earlier version was rejected. Do better in these points:\n\n{points}"
+        if points
+        else ""
+    )
+
+
+def _unheaded(standards: str) -> str:
+    return re.sub(r"\A# .*\n", "", standards).strip()
+
+
+def _outputs(cycle: CycleContext) -> str:
+    parts = [
+        f"### From the cycle {name}\n\n{fenced(found['artifacts'])}"
+        for name, found in cycle.outputs.items()
+        if found.get("files")
+    ]
+    return "\n\n".join(["## Code it builds on", *parts]) if parts else ""
+
+
+def _sources(cycle: CycleContext) -> str:
+    return f"## Existing code\n\n{fenced(cycle.sources)}" if cycle.sources else ""
+
+
+def _inputs(cycle: CycleContext) -> str:
+    parts = [_block(str(cycle.context.get(key, key)), text) for key, text in cycle.inputs.items()]
+    return "\n\n".join(["## Given files", *parts]) if parts else ""

@@ -1,0 +1,286 @@
+"""What the files of a session show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from rondel.model.changes import Document
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Problem
+from rondel.model.workflow import SessionRef
+from rondel.workflows.generate import documents, layout, v2
+from rondel.workflows.generate.cycles import ready
+from rondel.workflows.generate.extract import extract
+from rondel.workflows.generate.layout import Paths
+from rondel.workflows.generate.models import (
+    FINAL,
+    CycleState,
+    WorkflowPhase,
+    WorkflowStage,
+    WorkflowState,
+    WorkflowStatus,
+)
+from rondel.workflows.generate.verdict import parse_verdict
+
+GATES = ("skip", "manual", "agent")
+CHARS_MAX = 200_000
+ITERATIONS_MAX = 3
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked for, with the settings that held then."""
+
+    auto: bool = False
+    parallel: bool = False
+    gate: str = "manual"
+    gates: Mapping[str, str] = field(default_factory=dict)
+    iterations_max: int = ITERATIONS_MAX
+    context_chars_max: int = CHARS_MAX
+    cycles: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+    def gate_of(self, kind: str, phase: WorkflowPhase, stage: WorkflowStage) -> str:
+        """Who lets a stage pass: the most exact setting counts; `--auto` lets all pass."""
+        if self.auto:
+            return "skip"
+        keys = (f"{kind}.{phase}.{stage}", f"{kind}.{phase}", kind, f"{phase}.{stage}", phase, stage)
+        return next((self.gates[k] for k in keys if self.gates.get(k) in GATES), self.gate)
+
+    def limit_of(self, kind: str, name: str, default: int) -> int:
+        """A bound: the cycle's own, or the one for all."""
+        found = self.cycles.get(kind, {})
+        value = found.get(name) if isinstance(found, Mapping) else None
+        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was said of a prompt or a response."""
+
+    approved: bool
+    by: str
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class Track:
+    """One cycle: its state, where its files are, and what they hold."""
+
+    index: int
+    cycle: CycleState
+    paths: Paths
+    files: Snapshot
+    request: Request
+
+    @property
+    def where(self) -> tuple[int, WorkflowPhase, WorkflowStage]:
+        """Iteration, phase and stage."""
+        return self.cycle.current_iteration, self.cycle.phase, self.cycle.stage
+
+    @property
+    def prompt(self) -> str:
+        """The prompt of the phase."""
+        return self.paths.prompt(self.cycle.current_iteration, self.cycle.phase)
+
+    @property
+    def response(self) -> str:
+        """The response of the phase."""
+        return self.paths.response(self.cycle.current_iteration, self.cycle.phase)
+
+    @property
+    def file(self) -> str:
+        """The file of the stage."""
+        return self.paths.stage_file(*self.where)
+
+    @cached_property
+    def attempt(self) -> int:
+        """Which version of the file this is, from 1; a rejected one was another."""
+        return layout.rejections(self.files, self.file) + 1
+
+    @property
+    def decision(self) -> str:
+        """Where a person's answer to this version is."""
+        return self.paths.decision(*self.where, self.attempt)
+
+    @property
+    def gate_part(self) -> str:
+        """Where an agent's answer is."""
+        return self.paths.gate(*self.where, self.attempt)
+
+    @property
+    def settled(self) -> str:
+        """The name of the step that carries the answer out."""
+        return self.paths.settled(*self.where, self.attempt)
+
+    @property
+    def gate(self) -> str:
+        """Who lets the stage pass."""
+        return self.request.gate_of(self.cycle.type, self.cycle.phase, self.cycle.stage)
+
+    @cached_property
+    def content(self) -> str | None:
+        """The stage's file, when something is in it; a copy of the prompt is no response."""
+        text = self.files.text(self.file)
+        if text is None or not text.strip():
+            return None
+        if self.cycle.stage is WorkflowStage.RESPONSE:
+            asked = self.files.text(self.prompt)
+            if asked is not None and asked.strip() == text.strip():
+                return None
+        return text
+
+    @cached_property
+    def complaint(self) -> str:
+        """Why the stage's file cannot go on as it is; empty when it can."""
+        if self.cycle.stage is WorkflowStage.PROMPT or self.content is None:
+            return ""
+        return unusable(self.cycle.phase, self.content)
+
+    @cached_property
+    def answer(self) -> Answer | None:
+        """What was said of the stage's file as it is now."""
+        said = _answer(self.files.json(self.decision))
+        if said is not None:
+            return said
+        if self.gate == "skip":
+            return Answer(approved=True, by="gate: skip")
+        if self.paths.flat and self._approved_in_v2:
+            return Answer(approved=True, by="person")
+        found = _answer(self.files.json(self.gate_part))
+        return found if self.gate == "agent" else None
+
+    @property
+    def _approved_in_v2(self) -> bool:
+        cycle = self.cycle
+        return (
+            cycle.stage is WorkflowStage.RESPONSE
+            and cycle.phase is WorkflowPhase.REVIEW
+            and cycle.review_approved
+            and cycle.review_hash == self.files.digest(self.file)
+        )
+
+    @property
+    def gate_answered(self) -> bool:
+        """Whether an agent was asked about this version, whatever it said."""
+        return self.files.exists(self.gate_part)
+
+    @cached_property
+    def feedback(self) -> tuple[str, ...]:
+        """What a person wanted to be different, oldest first."""
+        given = [self.cycle.approval_feedback or ""]
+        for number in range(1, self.attempt):
+            said = _answer(self.files.json(self.paths.decision(*self.where, number)))
+            gate = _answer(self.files.json(self.paths.gate(*self.where, number)))
+            given += [a.comment for a in (said, gate) if a and not a.approved]
+        return tuple(dict.fromkeys(words for words in given if words.strip()))
+
+    @property
+    def iterations_left(self) -> int:
+        """How many iterations may still follow this one."""
+        limit = self.request.limit_of(self.cycle.type, "iterations_max", self.request.iterations_max)
+        return limit - (self.cycle.current_iteration - self.cycle.iterations_before)
+
+
+def unusable(phase: WorkflowPhase, text: str) -> str:
+    """What is wrong with a response of a phase; empty when it can be used."""
+    if not text.strip():
+        return "it is empty"
+    if phase is WorkflowPhase.REVIEW:
+        return parse_verdict(text).error
+    return "" if phase is WorkflowPhase.PLAN else extract(text).error
+
+
+def _answer(found: object) -> Answer | None:
+    """An answer file; what is not clearly one of the two words is none."""
+    if not isinstance(found, dict) or found.get("answer") not in ("approve", "reject"):
+        return None
+    comment = found.get("comment")
+    return Answer(
+        found["answer"] == "approve",
+        str(found.get("by") or "person"),
+        comment if isinstance(comment, str) else "",
+    )
+
+
+@dataclass(frozen=True)
+class State:
+    """A session: its document, its cycles, what was asked, what is wrong."""
+
+    ref: SessionRef
+    files: Snapshot
+    raw: Document
+    session: WorkflowState | None
+    request: Request
+    flat: bool = False
+    problems: tuple[Problem, ...] = ()
+
+    @cached_property
+    def tracks(self) -> tuple[Track, ...]:
+        """Every cycle."""
+        if self.session is None:
+            return ()
+        return tuple(
+            Track(n, c, v2.PATHS if self.flat else Paths(f"{c.type}/"), self.files, self.request)
+            for n, c in enumerate(self.session.cycles)
+        )
+
+    @cached_property
+    def due(self) -> tuple[Track, ...]:
+        """The cycles that may go on: the first that is not at its end, or every one that waits for none."""
+        if self.session is None or self.session.status is WorkflowStatus.CANCELLED:
+            return ()
+        open_ = [t for t in self.tracks if t.cycle.status not in FINAL]
+        if not self.request.parallel:
+            open_ = open_[:1]
+        running = [t for t in open_ if t.cycle.status is WorkflowStatus.IN_PROGRESS]
+        return tuple(t for t in running if ready(self.session, t.cycle))
+
+    @property
+    def root(self) -> Path | None:
+        """The repository, where the session is on a disk."""
+        return Path(self.files.place).parents[2] if self.files.place else None
+
+
+def read(files: Snapshot, ref: SessionRef) -> State:
+    """What the files show. Total."""
+    raw = files.json(layout.SESSION)
+    request = read_request(files)
+    if not isinstance(raw, dict):
+        missing = Problem(
+            "session-invalid",
+            layout.SESSION,
+            "it is not a JSON object",
+            "restore it, or start another session",
+        )
+        return State(ref, files, {}, None, request, problems=(missing,))
+    flat = v2.is_v2(raw)
+    session, problem = v2.parse(raw, files) if flat else documents.parse(raw)
+    wrong = documents.wrong_cycles(session) if session is not None and not flat else ""
+    if wrong:
+        session, problem = None, Problem("cycle-invalid", layout.SESSION, wrong, documents.DAMAGED)
+    return State(ref, files, raw, session, request, flat, (problem,) if problem else ())
+
+
+def read_request(files: Snapshot) -> Request:
+    """What was asked last, as far as it can be used."""
+    found = files.json(layout.request(layout.last_request(files)))
+    asked = found if isinstance(found, dict) else {}
+    gates, cycles, gate = asked.get("gates"), asked.get("cycles"), asked.get("gate")
+    return Request(
+        auto=asked.get("auto") is True,
+        parallel=asked.get("parallel") is True,
+        gate=gate if gate in GATES else "manual",
+        gates={str(k): str(v) for k, v in gates.items()} if isinstance(gates, dict) else {},
+        iterations_max=_count(asked.get("iterations_max"), ITERATIONS_MAX),
+        context_chars_max=_count(asked.get("context_chars_max"), CHARS_MAX),
+        cycles={str(k): v for k, v in cycles.items() if isinstance(v, dict)}
+        if isinstance(cycles, dict)
+        else {},
+    )
+
+
+def _count(value: object, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default

@@ -1,0 +1,88 @@
+"""The workflow `generate`: code cycle by cycle from a profile, with approvals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from rondel.model.actions import Action, Ask
+from rondel.model.changes import Change
+from rondel.model.names import is_safe_name
+from rondel.model.outcomes import Outcome
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Summary
+from rondel.model.workflow import SessionRef, Workflow
+from rondel.workflows.generate import layout
+from rondel.workflows.generate.apply import apply, check
+from rondel.workflows.generate.models import FINAL
+from rondel.workflows.generate.people import retry_stopped
+from rondel.workflows.generate.plan import plan
+from rondel.workflows.generate.prompting import question
+from rondel.workflows.generate.read import CHARS_MAX, ITERATIONS_MAX, State, read
+from rondel.workflows.generate.status import summary
+
+
+class Generate(Workflow[State]):
+    """One session per folder of `.aiwf/sessions/`."""
+
+    name = "generate"
+
+    def sessions(self, repo: Snapshot) -> Iterator[SessionRef]:
+        """Every folder with a `session.json`."""
+        for name in sorted(repo.names(layout.SESSIONS)):
+            plain = name.rstrip("/")
+            folder = f"{layout.SESSIONS}/{plain}"
+            if name.endswith("/") and is_safe_name(plain) and repo.exists(f"{folder}/{layout.SESSION}"):
+                yield SessionRef(self.name, plain, folder)
+
+    def read(self, files: Snapshot, ref: SessionRef) -> State:
+        """See `Workflow`."""
+        return read(files, ref)
+
+    def plan(self, state: State) -> Iterable[Action]:
+        """See `Workflow`."""
+        return plan(state)
+
+    def prompt(self, state: State, ask: Ask) -> str:
+        """See `Workflow`."""
+        return question(state, ask)
+
+    def check(self, state: State, ask: Ask, text: str) -> str | None:
+        """See `Workflow`."""
+        return check(state, ask, text)
+
+    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
+        """See `Workflow`."""
+        return apply(state, action, outcome)
+
+    def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
+        """See `Workflow`. A retry goes on with what ended with an error."""
+        return retry_stopped(state, at) if word == "retry" and state.session is not None else ()
+
+    def frozen(self, state: State) -> Iterable[str]:
+        """See `Workflow`. Every iteration before the current one, and the complete cycles."""
+        for track in state.tracks:
+            yield from (track.paths.iteration(n) for n in range(1, track.cycle.current_iteration))
+            if track.cycle.status in FINAL and not state.flat:
+                yield track.cycle.type
+
+    def artifact(self, state: State, number: int | None) -> str | None:
+        """See `Workflow`. The file of the stage that is due, of the current cycle."""
+        if state.session is None:
+            return None
+        track = state.tracks[state.session.current_cycle_index]
+        return track.file if number is None else track.paths.response(number, track.cycle.phase)
+
+    def settings(self) -> Mapping[str, object]:
+        """See `Workflow`."""
+        return {
+            "gate": "manual",
+            "gates": {},
+            "iterations_max": ITERATIONS_MAX,
+            "context_chars_max": CHARS_MAX,
+            "cycles": {},
+        }
+
+    def summary(self, state: State) -> Summary:
+        """See `Workflow`."""
+        return summary(state)
