@@ -142,9 +142,8 @@ def _unfenced(body: list[str]) -> str:
     while body and not body[-1].strip():
         body = body[:-1]
     opening = _FENCE.fullmatch(body[0]) if body else None
-    if opening and _closes(body[-1], opening[1]) and len(body) > 1:
-        body = body[1:-1]
-    return "\n".join(body)
+    end = next((n for n, line in enumerate(body) if n and opening and _closes(line, opening[1])), None)
+    return "\n".join(body if end is None else body[1:end])
 
 
 def _fenced(lines: list[str]) -> Iterator[tuple[str, str]]:

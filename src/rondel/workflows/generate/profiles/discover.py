@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -22,9 +23,15 @@ GROUP = "rondel.profiles"
 MODULE = "profile.py"
 
 
+@cache
+def _installed() -> dict[str, metadata.EntryPoint]:
+    """What is installed does not change while we run."""
+    return {e.name: e for e in metadata.entry_points(group=GROUP)}
+
+
 def profile_names(root: Path | None = None) -> dict[str, str]:
     """Every profile by name, and where it comes from. Nothing is imported."""
-    found = {e.name: e.value for e in metadata.entry_points(group=GROUP)}
+    found = {name: e.value for name, e in _installed().items()}
     folder = root / PROFILES if root else None
     if folder is not None and folder.is_dir():
         for place in sorted(folder.iterdir()):
@@ -40,7 +47,7 @@ def load_profile(name: str, root: Path | None = None) -> WorkflowProfile:
         raise UsageError(f"no profile {name!r}; there are: {', '.join(there) or 'none'}")
     if root is not None and there[name] == f"{PROFILES}/{name}":
         return _instance(_import(root / PROFILES / name), name)
-    entry = next(e for e in metadata.entry_points(group=GROUP) if e.name == name)
+    entry = _installed()[name]
     made = entry.load()()
     if not isinstance(made, WorkflowProfile):
         raise RondelError(f"the profile {name!r} ({entry.value}) is no WorkflowProfile")
