@@ -18,7 +18,7 @@ from rondel.agents.starts import Place, Start, keep_place, keep_start, mark_bill
 from rondel.agents.vendor import CliAgent
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
-from rondel.model.outcomes import Ended
+from rondel.model.outcomes import Ended, Usage
 
 KINDS = ("claude", "codex", "gemini", "opencode")
 CLEAN = Exit(0, None, Reason.EXITED)
@@ -226,6 +226,16 @@ def test_what_a_cut_off_run_had_used_is_billed_with_the_one_that_goes_on(tmp_pat
     assert start_of(tmp_path / "spool") == start
     mark_billed(cut_off)
     assert it._start(request(tmp_path, resume=ID)).carried.tokens == 0
+
+
+@pytest.mark.parametrize("gently", [True, False])
+def test_a_cut_off_run_of_claude_is_counted_once_however_it_ended(tmp_path, gently):
+    it = agent("claude")
+    total = {"inputTokens": 20 if gently else 10, "outputTokens": 7}
+    line = claude_result(modelUsage={"m": total}, usage={"input_tokens": 10, "output_tokens": 3})
+    start = Start(tmp_path, ID, resumes=True, carried=Usage(10, 1))
+    usage = it.finish(request(tmp_path), start, CLEAN, it.read([json.dumps(line).encode()])).usage
+    assert (usage.input_tokens, usage.output_tokens) == (20, 7)
 
 
 # -- what is no success ------------------------------------------------------------------------

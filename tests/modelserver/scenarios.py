@@ -102,10 +102,12 @@ def _call(wanted: Mapping[str, Any], asked: Asked) -> Call:
         return _write(asked, given["path"], given["content"])
     if kind == "shell":
         return _shell(asked, given["command"])
+    if kind == "read":
+        return _read(asked, given["path"])
     if kind == "call":
         tool = asked.tool(given["name"])
         return Call(given["name"], given["input"], tool.namespace if tool else None)
-    raise ValueError(f"no tool {kind!r} in a step; there are: write, shell, call")
+    raise ValueError(f"no tool {kind!r} in a step; there are: write, read, shell, call")
 
 
 def _write(asked: Asked, path: str, content: str) -> Call:
@@ -124,6 +126,14 @@ def _write(asked: Asked, path: str, content: str) -> Call:
     # Not offered: asked for all the same, as a model may, to see that it does not happen.
     name, key = {"gemini": ("write_file", "file_path")}.get(asked.dialect, ("Write", "file_path"))
     return Call(name, {key: path, "content": content})
+
+
+def _read(asked: Asked, path: str) -> Call:
+    for tool in asked.tools:
+        for name in ("file_path", "filePath"):
+            if name in tool.properties and "read" in tool.name.lower():
+                return Call(tool.name, {name: path}, tool.namespace)
+    return _shell(asked, f"cat {shlex.quote(path)}")
 
 
 def _shell(asked: Asked, command: str) -> Call:

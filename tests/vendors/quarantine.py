@@ -20,6 +20,9 @@ OUTSIDE = ("192.0.2.1", 80)  # an address reserved for documentation
 def no_network() -> Iterator[bool]:
     """Within it nothing can leave the machine; False where the system does not permit that."""
     libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "unshare"):
+        yield False
+        return
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         if libc.unshare(CLONE_NEWNET) != 0:

@@ -125,6 +125,19 @@ class ClaudeAgent(CliAgent):
             usd = max(0.0, usd - (money(counted.get("total_cost_usd")) or 0.0))
         return Usage(tokens_in + created, tokens_out, cached, usd), raw
 
+    def with_carried(self, transcript: Transcript, usage: Usage, carried: Usage) -> Usage:
+        """See `CliAgent`. A run that was ended gently is in the account already, a killed one is not."""
+        if not carried.tokens or not transcript.spent:
+            return usage + carried
+        own = transcript.spent[-1].get("usage")
+        tokens_in = count(at(own, "input_tokens")) + count(at(own, "cache_creation_input_tokens"))
+        return Usage(
+            max(usage.input_tokens, tokens_in + carried.input_tokens),
+            max(usage.output_tokens, count(at(own, "output_tokens")) + carried.output_tokens),
+            max(usage.cached_tokens, count(at(own, "cache_read_input_tokens")) + carried.cached_tokens),
+            usage.usd,
+        )
+
 
 def _total(raw: Raw) -> tuple[int, ...]:
     models = [table(model) for model in table(raw.get("modelUsage")).values()]

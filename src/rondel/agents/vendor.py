@@ -91,6 +91,10 @@ class CliAgent(ABC):
     def bill(self, transcript: Transcript, counted: Raw) -> tuple[Usage, Raw]:
         """What this run cost, and the account to count from next time."""
 
+    def with_carried(self, transcript: Transcript, usage: Usage, carried: Usage) -> Usage:
+        """What this run cost together with those that were cut off before it."""
+        return usage + carried
+
     def parse_error(self, line: str) -> Iterable[Event]:
         """What one line of standard error means."""
         return ()
@@ -195,7 +199,7 @@ class CliAgent(ABC):
         usage, raw = self.bill(transcript, start.counted)
         return replace(
             self._judge(request, ended, transcript, words),
-            usage=start.carried + usage,
+            usage=self.with_carried(transcript, usage, start.carried),
             raw_usage=raw,
             vendor_session=transcript.session or start.session,
             model=transcript.model or self.model,
