@@ -15,12 +15,17 @@ from rondel.cli.live import live_view
 from rondel.engine.report import Report, Stopped
 from rondel.model.workflow import SessionRef
 
+PIPE_WIDTH = 240
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 
 def console(*, err: bool = False) -> Console:
     """Where a person reads. Colour only on a terminal, and never with NO_COLOR."""
-    return Console(stderr=err, highlight=False, soft_wrap=True, emoji=False, markup=False)
+    found = Console(stderr=err, highlight=False, soft_wrap=True, emoji=False, markup=False)
+    if not found.is_terminal:
+        found.width = PIPE_WIDTH  # nothing is folded for a program that reads lines
+    return found
 
 
 def say(words: str) -> None:
