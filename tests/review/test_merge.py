@@ -180,11 +180,11 @@ def test_two_hundred_findings_are_merged_within_a_second():
     pattern = "`{}` {} the {} and {} the {} when the {} {} it, causing {} to fail"
     turns = [nouns, verbs, nouns, verbs, nouns, nouns, verbs, nouns]
     texts = [pattern.format(*map(chance.choice, turns)) + f" at step {n}" for n in range(200)]
-    start = time.perf_counter()
+    start = time.process_time()
     merge_findings(
         [{"reviewer": f"r{n % 8}", "text": t, "file": None, "line": None} for n, t in enumerate(texts)]
     )
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_words_see_through_case_names_and_endings():

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
 from rondel.workflows.review.wording import TEXT_MAX, grams, material, words
 
-SIMILAR_MIN = 0.08
+SIMILAR_MIN = 0.13  # for a single finding; what is rare is rarer among many, so strangers are less alike
+SIMILAR_LESS = 0.01  # for each time the findings are e times as many
 SAME_REVIEWER = 0.15  # a reviewer seldom says one thing twice
 OTHER_FILE = 0.20
 FAR_AWAY = 0.10
@@ -25,11 +26,13 @@ NEAR_BONUS = 0.05
 NEAR_LINES = 5
 PRIOR_FINDINGS = 3.0  # imagined findings, so that rarity means something among very few
 PRIOR_SHARE = 0.05
-REPEAT_SHARE = 0.9  # how much of SIMILAR_MIN is enough for a repeated finding
-SUPPORT_MIN = 2
-MATERIAL_MIN = 1.0
-FEW_REVIEWERS = 2
-MATERIAL_MIN_FEW = 0.6
+REPEAT_SHARE = 0.9  # how much of that is enough for a repeated finding
+# How concrete a text must be to be kept, by who stands behind it.
+CONCRETE_ALONE = 1.0
+CONCRETE_QUIET = 0.6
+CONCRETE_PAIR = 0.4  # two who agree on something vague do not make it matter
+QUIET = 2  # findings: who says no more than that is heard sooner
+FEW = 2  # reviewers: among so few hardly anything can be said twice
 _NEVER = -1e6
 
 
@@ -63,18 +66,17 @@ class _Item:
 def merge_findings(findings: Sequence[Mapping[str, object]]) -> list[Group]:
     """The findings as groups, the best supported first. Each is in exactly one group.
 
-    A finding is `{"reviewer", "text", "file", "line"}`; file and line may be null. A group is
-    kept when two reviewers support it, or when its one reviewer says concretely what goes
-    wrong; where hardly anybody reviews, the bar for that is lower.
+    A finding is `{"reviewer", "text", "file", "line"}`; file and line may be null. The more
+    reviewers stand behind a group, the less concrete it must be to be kept: three always do;
+    one alone must say what goes wrong, in which code, without hedging. The bar is lower for a
+    reviewer who says little, and among few reviewers.
     """
     items = sorted(
         (_item(index, finding) for index, finding in enumerate(findings)), key=lambda item: item.key
     )
     groups = _with_repeats(items)
-    few = len({item.reviewer for item in items}) <= FEW_REVIEWERS
-    return sorted(
-        (_group(group, few) for group in groups), key=lambda group: (-group["score"], group["members"])
-    )
+    said = Counter(item.reviewer for item in items)
+    return sorted((_group(group, said) for group in groups), key=lambda g: (-g["score"], g["members"]))
 
 
 def _item(index: int, finding: Mapping[str, object]) -> _Item:
@@ -88,15 +90,15 @@ def _item(index: int, finding: Mapping[str, object]) -> _Item:
     )
 
 
-def _group(group: Iterable[_Item], few: bool) -> Group:
-    items = list(group)
+def _group(items: Sequence[_Item], said: Mapping[str, int]) -> Group:
     support = len({item.reviewer for item in items})
     weight = max(material(item.text) for item in items)
-    kept = support >= SUPPORT_MIN or weight >= (MATERIAL_MIN_FEW if few else MATERIAL_MIN)
+    quiet = len(said) <= FEW or min(said[item.reviewer] for item in items) <= QUIET
+    bars = {1: CONCRETE_QUIET if quiet else CONCRETE_ALONE, 2: CONCRETE_PAIR}
     return {
         "members": sorted(item.index for item in items),
         "score": round(support - 1 + weight, 4),
-        "kept": kept,
+        "kept": weight >= bars.get(support, 0.0),
     }
 
 
@@ -116,7 +118,7 @@ def _with_repeats(items: Sequence[_Item]) -> list[list[_Item]]:
     layers: list[list[_Item]] = []
     for copies in (copies for copies in repeats.values() if len(copies) > 1):
         near = [(alike.mean(copies[0], group), -n) for n, group in enumerate(clear)]
-        best = sorted((pair for pair in near if pair[0] >= SIMILAR_MIN * REPEAT_SHARE), reverse=True)[
+        best = sorted((pair for pair in near if pair[0] >= alike.enough * REPEAT_SHARE), reverse=True)[
             : len(copies)
         ]
         homes = sorted((-n for _, n in best), key=lambda n: (-len(clear[n]), n))
@@ -144,27 +146,30 @@ class Similarity:
     """How alike two findings of one set are: about 0 for strangers, 1 for the same text."""
 
     def __init__(self, items: Sequence[_Item]) -> None:
+        self.enough = SIMILAR_MIN - SIMILAR_LESS * math.log(max(1, len(items)))
         self._row = {item.index: row for row, item in enumerate(items)}
-        self._of = [[0.0] * len(items) for _ in items]
+        self._of = [[0.0] * row for row in range(len(items))]  # the half below the diagonal
         for features in (words, grams):
             self._add([features(item.text) for item in items])
-        for a, b in ((a, b) for a in items for b in items if a.index != b.index):
-            self._of[self._row[a.index]][self._row[b.index]] += _by_place(a, b)
+        for row, one in enumerate(items):
+            for column, other in enumerate(items[:row]):
+                self._of[row][column] += _by_place(one, other)
 
     def _add(self, counts: Sequence[Counter[str]]) -> None:
         shared: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for row, vector in enumerate(_vectors(counts)):
+            line = self._of[row]
             for feature, weight in vector.items():
-                shared[feature].append((row, weight))
-        for holders in shared.values():
-            for row, weight in holders:
-                line = self._of[row]
+                half = weight / 2
+                holders = shared[feature]
                 for other, other_weight in holders:
-                    line[other] += weight * other_weight / 2
+                    line[other] += half * other_weight
+                holders.append((row, weight))
 
     def pair(self, a: _Item, b: _Item) -> float:
         """How alike two are; far below zero when they cannot be one."""
-        return self._of[self._row[a.index]][self._row[b.index]]
+        row, column = self._row[a.index], self._row[b.index]
+        return self._of[row][column] if row > column else self._of[column][row]
 
     def mean(self, item: _Item, group: Sequence[_Item]) -> float:
         """How alike a finding and a group are."""
@@ -207,7 +212,7 @@ def _linked(items: Sequence[_Item], alike: Similarity) -> list[list[_Item]]:
     while best:
         n = max(best, key=lambda k: (best[k][0], -k))
         value, m = best[n]
-        if value < SIMILAR_MIN:
+        if value < alike.enough:
             break
         _join(n, m, groups, near)
         del best[m]
