@@ -43,13 +43,9 @@ def locate(files: Snapshot, cycle_id: str, request: Request) -> Located:
     given = files.json(path)
     log = files.data(layout.LOG)
     ends_with = doclog.last_sha(log)
-    if (
-        isinstance(given, dict)
-        and ends_with
-        and doclog.sha(given) == ends_with
-        and not fault_of(given, cycle_id)
-    ):
-        return Located(given, Found.FILE, logged=True)
+    ours = given if isinstance(given, dict) and given.get("cycle_id") == cycle_id else None
+    if ours is not None and ends_with and doclog.sha(ours) == ends_with:
+        return Located(ours, Found.FILE, logged=True)  # it was checked when it was logged
     logged = doclog.read(log)
     problems = _log_problems(logged)
     fault = fault_of(given, cycle_id, logged.document)
@@ -57,8 +53,8 @@ def locate(files: Snapshot, cycle_id: str, request: Request) -> Located:
         return Located(given, Found.FILE, logged=False, problems=problems)
     if logged.document is not None and not fault_of(logged.document, cycle_id):
         return Located(logged.document, Found.LOG, not logged.broken, (*problems, _damaged(cycle_id, fault)))
-    if isinstance(given, dict) and given.get("cycle_id") == cycle_id and usable(given) is not None:
-        return Located(given, Found.FILE, logged=False, problems=problems)
+    if ours is not None and usable(ours) is not None:
+        return Located(ours, Found.FILE, logged=False, problems=problems)
     there = files.exists(path) or log is not None
     rebuilt = from_files(files, cycle_id, request)
     if rebuilt is None:
