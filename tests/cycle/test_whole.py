@@ -143,6 +143,21 @@ def test_status_restores_a_damaged_state_file_and_warns(tmp_path):
     assert (answer["rebuilt"], answer["from"], answer["state"]) == (True, "log", good)
 
 
+def test_doctor_restores_it_too_and_show_shows_the_summary(tmp_path):
+    repo = Repo(tmp_path)
+    repo.rondel("cycle", "start", "Add subtraction", "--no-run")
+    good = repo.state
+    repo.state_file.write_text("[]")
+    assert "state-damaged" in repo.rondel("doctor", exit_code=1)
+    assert repo.state_file.read_text() == "[]", "looking changes nothing"
+    found = json.loads(repo.rondel("doctor", "--repair", "--json", exit_code=1))
+    assert [p["repaired"] for p in found["problems"] if p["rule"] == "state-damaged"] == [True]
+    assert repo.state == good
+    (repo.progress / "vas").mkdir()
+    (repo.progress / "vas/summary.md").write_text("# Summary, iteration 1\n")
+    assert repo.rondel("show", f"cycle:{repo.id}") == "# Summary, iteration 1\n"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Change, Edit, Write
 from rondel.model.digests import digest
 from rondel.model.names import safe_name
+from rondel.model.summary import Problem
 from rondel.model.times import offset
 from rondel.model.workflow import SessionRef
 from rondel.store import files as store
@@ -74,6 +76,16 @@ def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
         raise RondelError(f"the state of cycle {cycle_id!r} cannot be rebuilt: {why}; there are: {there}")
     _carry_out(Path(root), layout.ref(cycle_id), restore(state))
     return state.cycle
+
+
+def mend(root: str | Path, *, repair: bool) -> Iterator[tuple[str, Problem]]:
+    """The cycles whose state file is damaged, each with its name; with `repair` they are restored."""
+    for ref in layout.sessions(DiskSnapshot(Path(root))):
+        state = load(ref.id, root)
+        for problem in state.problems:
+            if problem.rule == "state-damaged" and repair:
+                rebuild_state(ref.id, root)
+                yield ref.name, replace(problem, repaired=True)
 
 
 def load(cycle_id: str, root: str | Path = ".") -> State:

@@ -10,16 +10,18 @@ from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Summary
+from rondel.model.summary import Problem, Summary
 from rondel.model.workflow import Look, SessionRef, Workflow
 from rondel.workflows.cycle import apply as _apply
 from rondel.workflows.cycle import layout, probes, prompting
 from rondel.workflows.cycle.controls import control
+from rondel.workflows.cycle.files import mend
 from rondel.workflows.cycle.plan import plan
 from rondel.workflows.cycle.read import read
 from rondel.workflows.cycle.requests import SETTINGS
 from rondel.workflows.cycle.state import State
 from rondel.workflows.cycle.summary import summary
+from rondel.workflows.cycle.versions import archived, of_iteration
 
 
 class Cycle(Workflow[State]):
@@ -71,6 +73,16 @@ class Cycle(Workflow[State]):
         """See `Workflow`."""
         under_way = state.turn.number if state.turn else None
         return [f"{layout.PARTS}/iteration-{n}" for n in layout.iterations(state.files) if n != under_way]
+
+    def artifact(self, state: State, number: int | None) -> str | None:
+        """See `Workflow`."""
+        kept = archived(layout.SUMMARY, of_iteration(number) or "") if number else ""
+        choices = (kept,) if state.files.exists(kept) else (layout.SUMMARY, layout.REQUIREMENTS)
+        return next((path for path in choices if state.files.exists(path)), None)
+
+    def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
+        """See `Workflow`."""
+        return mend(root, repair=repair)
 
     def settings(self) -> Mapping[str, object]:
         """See `Workflow`."""
