@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from turning import APPROVED, BLOCKED, FLOW, Turning, good, verdict
 from rondel.model.actions import Access, Ask
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status
+from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.feature import EXPECTATIONS, LIMITS, Review
 from rondel.workflows.feature.history import added, entry
 from rondel.workflows.feature.lint import lint_meta
@@ -293,6 +295,22 @@ def test_what_a_person_writes_while_the_agent_drafts_is_theirs_and_the_draft_is_
     assert "draft 1" in t.text(".rondel/parts/brainstorm/iteration-1/draft-superseded.md")
 
 
+def test_an_edit_in_the_very_moment_of_publishing_is_not_written_over(tmp_path):
+    t = Turning(tmp_path)
+    t.write("brainstorm.md", "# Before\n")
+    t.request(command="phase", phase="brainstorm")
+    state = t.step(until="brainstorm.md")
+    [publish] = FLOW.plan(state)
+    t.write("brainstorm.md", "# Mine\n")
+    fresh = replace(state, files=DiskSnapshot(t.folder))
+    object.__setattr__(fresh, "work", replace(state.work, files=fresh.files))
+    object.__setattr__(fresh.work, "published", state.work.published)
+    changes = FLOW.apply(fresh, publish, Outcome(Ended.DONE, finished_at=t.now))
+    assert "brainstorm.md" not in {change.path for change in changes}
+    t.turn()
+    assert t.text("brainstorm.md") == "# Mine\n"
+
+
 def test_a_document_that_is_there_is_the_beginning_of_the_first_draft(tmp_path):
     t = Turning(tmp_path)
     t.write("brainstorm.md", "# By hand\n")
@@ -341,6 +359,7 @@ def test_continue_goes_on_where_it_was(tmp_path):
     assert t.phase("brainstorm", how="continue") == []
     assert drafts_of(t, "brainstorm") == 1
     assert record(t, "brainstorm")["started"] == started
+    assert not (t.folder / ".rondel/parts/brainstorm/pass-2").exists()
 
 
 def test_fresh_begins_again_and_keeps_what_was_there(tmp_path):
@@ -468,6 +487,14 @@ def test_a_run_stops_where_a_reviewer_has_concerns_until_a_person_saw_them(tmp_p
     t.answer(question, "approve")
     [question] = t.turn(stubborn)
     assert "specify" in question.path
+
+
+def test_concerns_that_a_person_has_been_told_do_not_stop_a_later_run(tmp_path):
+    t = Turning(tmp_path, "hotfix")
+    t.phase("brainstorm", stubborn)
+    t.request(command="run", until="specify")
+    assert t.turn() == []
+    assert list(t.meta["phases"]) == ["brainstorm", "specify"]
 
 
 def test_a_run_on_its_own_does_not_stop_for_concerns(tmp_path):

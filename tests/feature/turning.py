@@ -87,6 +87,15 @@ class Turning:
         self.request(command="phase", phase=phase, **body)
         return self.turn(answer)
 
+    def step(self, until: str) -> State:
+        """Turn until this is what is due; what the files showed then."""
+        while True:
+            state = self.state
+            [action] = FLOW.plan(state)
+            if action.path == until:
+                return state
+            carry_out(self.folder, FLOW.apply(state, action, self._outcome(state, action, good)))
+
     def turn(self, answer: Callable[[Ask], str | Outcome] = good) -> list[Decide]:
         for _ in range(STEPS_MAX):
             state = self.state

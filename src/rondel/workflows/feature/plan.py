@@ -174,8 +174,7 @@ def _closing(state: State, work: Work, settled: Round) -> Action | None:
     as_reviewed = verdict is not None and (
         work.artifact is None or work.published is None or work.published == verdict.of
     )
-    adopting = work.take is not None and work.take.adopt == settled.number + 1
-    approved = verdict is not None and verdict.review.approved and as_reviewed and not adopting
+    approved = verdict is not None and verdict.review.approved and as_reviewed
     if not approved and settled.number < state.limit:
         return None
     if work.artifact and work.published is None:
