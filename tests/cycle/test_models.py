@@ -132,6 +132,13 @@ def test_the_whole_document_comes_back_as_it_was():
     assert CycleState.model_validate(whole()).document() == whole()
 
 
+def test_what_nobody_set_is_absent_however_it_is_dumped():
+    state = CycleState.model_validate(INITIAL)
+    assert state.model_dump(mode="json") == INITIAL
+    assert json.loads(state.model_dump_json()) == INITIAL
+    assert "plan" not in state.model_dump()
+
+
 def test_the_initial_example_validates_and_comes_back_as_it_was():
     assert CycleState.model_validate(INITIAL).document() == INITIAL
 

@@ -143,6 +143,24 @@ def test_status_restores_a_damaged_state_file_and_warns(tmp_path):
     assert (answer["rebuilt"], answer["from"], answer["state"]) == (True, "log", good)
 
 
+def test_a_state_file_of_another_tool_alone_opens_and_goes_on(tmp_path):
+    repo = Repo(tmp_path)
+    folder = repo.root / ".workflow/.cycle"
+    folder.mkdir(parents=True)
+    agents = {name: {"status": "idle"} for name in ("ra", "ep", "cd", "vas")}
+    older = {"cycle_id": "theirs", "description": "Add subtraction", "status": "created", "agents": agents}
+    (folder / "theirs.json").write_text(json.dumps(older | {"changes": [], "note": "mine"}))
+    assert "created" in repo.rondel("cycle", "status", "theirs", "--json")
+    repo.rondel("cycle", "resume", "theirs")
+    state = repo.state
+    assert (state["status"], state["task_history"], state["note"]) == (
+        "completed",
+        ["Add subtraction"],
+        "mine",
+    )
+    CycleState.model_validate(state)
+
+
 def test_doctor_restores_it_too_and_show_shows_the_summary(tmp_path):
     repo = Repo(tmp_path)
     repo.rondel("cycle", "start", "Add subtraction", "--no-run")

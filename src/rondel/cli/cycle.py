@@ -147,7 +147,8 @@ def feedback(cycle: str, text: str, target: str, kind: str | None) -> None:
     at = hall.state(ref).time(now())
     entry = transitions.feedback("user", target, text.strip(), kind or KIND.get(target, "clarification"), at)
     _change(hall, ref, transitions.say(entry))
-    say(f"{ref.name}: noted for {target}")
+    done = hall.summary(ref).status is Status.COMPLETED
+    say(f"{ref.name}: noted for {target}" + ("; it is told when the cycle is extended" if done else ""))
 
 
 @command.command()

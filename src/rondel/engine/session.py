@@ -32,7 +32,9 @@ class Session(Generic[S]):
         self.workflow = workflow
         self.folder = files.safe_join(root, ref.folder)
         if not self.folder.is_dir():
-            raise RondelError(f"session {ref.name} has no folder {ref.folder}; see `rondel status`")
+            if not any((self.folder.parent / name).is_file() for name in ref.beside):
+                raise RondelError(f"session {ref.name} has no folder {ref.folder}; see `rondel status`")
+            files.make_folder(self.folder)
         self.files = DiskSnapshot(self.folder, ref.beside)
         self.run = self.folder / RUN
         self.journal = Journal(self.run / "journal.jsonl")

@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from rondel.model.changes import Document
 
@@ -127,9 +134,15 @@ class Shape(BaseModel):
         """An older shape as it is written now."""
         return data
 
+    @model_serializer(mode="wrap")
+    def _as_it_was_set(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What nobody set is absent, not null."""
+        found: dict[str, Any] = dump(self)
+        return {k: v for k, v in found.items() if v is not None or k in self.model_fields_set}
+
     def document(self) -> Document:
-        """As it stands in its file: what nobody set is absent."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        """As it stands in its file."""
+        return self.model_dump(mode="json")
 
 
 class AgentState(Shape):

@@ -84,11 +84,9 @@ def _iteration(state: State, turn: Turn) -> Iterator[Action]:
     elif not turn.has_validation:
         yield from _ahead(state, "vas", [_validating(turn)])
     else:
-        yield Derive(
-            layout.aggregate(turn.number),
-            inputs=(layout.tests(turn.number), layout.validation(turn.number)),
-            title=f"close iteration {turn.number}",
-        )
+        inputs = (layout.tests(turn.number), layout.validation(turn.number))
+        close = Derive(layout.aggregate(turn.number), inputs=inputs, title=f"close iteration {turn.number}")
+        yield from _ahead(state, "vas", [close])
 
 
 def _ahead(state: State, phase: str, actions: list[Action]) -> Iterator[Action]:

@@ -96,7 +96,7 @@ def _source(look: Look, commit: str, names: list[str]) -> list[str]:
 def _pytest(python: str, coverage: str, source: list[str]) -> str:
     """The test command for a pytest suite, measured where something can measure."""
     name = shlex.quote(python)
-    base = "-m pytest -q -p no:cacheprovider"
+    base = "-m pytest -q"
     if coverage == "pytest_cov":
         measure = " ".join(f"--cov={s}" for s in source) or "--cov"
         return f'{name} {base} {measure} --cov-report="json:$RONDEL_COVERAGE"'
