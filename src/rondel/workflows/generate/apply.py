@@ -105,11 +105,8 @@ def _answered(state: State, track: Track, outcome: Outcome, at: datetime) -> lis
 
 
 def _kept(track: Track, said: str) -> Write:
-    """An answer that cannot be used, kept under a rejected name; the same one once."""
-    last = track.attempt - 1
-    made = text(layout.rejected(track.file, track.attempt), said)
-    same = last > 0 and track.files.data(layout.rejected(track.file, last)) == made.data
-    return text(layout.rejected(track.file, last), said) if same else made
+    """An answer that cannot be used, kept under a rejected name."""
+    return text(layout.rejected(track.file, track.attempt), said)
 
 
 def _gate_word(said: str) -> dict[str, str] | None:
@@ -145,10 +142,10 @@ def _failed(state: State, track: Track, words: str, at: datetime) -> Edit:
 
 def _settled(state: State, track: Track, at: datetime) -> list[Change]:
     said = track.answer
+    if said is not None and not said.approved:
+        return _rejected(state, track, said, at)
     if said is None or track.content is None:
         return []
-    if not said.approved:
-        return _rejected(state, track, said, at)
     if track.cycle.stage is WorkflowStage.PROMPT:
         return [edit(state, track, lambda cycle: _pass_prompt(cycle, track, said, at), at)]
     if track.cycle.phase is WorkflowPhase.PLAN:
@@ -162,19 +159,19 @@ def _settled(state: State, track: Track, at: datetime) -> list[Change]:
 def _rejected(state: State, track: Track, said: Answer, at: datetime) -> list[Change]:
     """The file is put aside. With words about it, it is made anew with them; without, the cycle halts."""
     cycle = track.cycle
-    aside = Aside(track.file, layout.rejected(track.file, track.attempt))
-    if not said.comment.strip():
-        words = f"{cycle.phase.name}[{cycle.stage.name}] was rejected by {said.by}"
-        return [_failed(state, track, words, at), aside]
-    changes: list[Change] = []
-    if cycle.stage is WorkflowStage.RESPONSE:
-        changes.append(_with_feedback(track, said.comment))
+    changes: list[Change] = [Aside(track.file, layout.rejected(track.file, track.attempt))]
+    goes_on = bool(said.comment.strip())
+    if goes_on and cycle.stage is WorkflowStage.RESPONSE:
+        changes.insert(0, _with_feedback(track, said.comment))
 
     def change(cycle: CycleState) -> None:
-        cycle.approval_feedback = said.comment
         cycle.retry_count = track.attempt
+        cycle.approval_feedback = said.comment or None
+        if not goes_on:
+            cycle.status = WorkflowStatus.ERROR
+            cycle.last_error = f"{cycle.phase.name}[{cycle.stage.name}] was rejected by {said.by}"
 
-    return [*changes, edit(state, track, change, at), aside]
+    return [*changes, edit(state, track, change, at)]
 
 
 def _with_feedback(track: Track, comment: str) -> Change:
@@ -203,6 +200,7 @@ def _approve(cycle: CycleState, track: Track, said: Answer, at: datetime) -> str
         )
     )
     cycle.last_error = None
+    cycle.retry_count = 0
     if cycle.stage is WorkflowStage.RESPONSE:
         cycle.approval_feedback = None
     return found
@@ -293,4 +291,5 @@ def open_iteration(cycle: CycleState, phase: WorkflowPhase, at: datetime) -> Non
         IterationState(number=cycle.current_iteration, first_phase=phase, started_at=stamp(at))
     )
     cycle.status = WorkflowStatus.IN_PROGRESS
+    cycle.retry_count = 0
     _go_to(cycle, phase, WorkflowStage.PROMPT)

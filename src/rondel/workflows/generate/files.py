@@ -281,8 +281,9 @@ def copies(root: Path, state: State, into: str = "") -> list[Copy]:
     applied = state.files.json(layout.APPLIED)
     left = applied if isinstance(applied, dict) else {}
     out = []
+    below = into.rstrip("/").removeprefix("./")
     for name, text in finished_code(state).items():
-        path = inside(f"{into.strip('/')}/{name}" if into.strip("/") not in ("", ".") else name, "the file")
+        path = inside(name if below in ("", ".") else f"{below}/{name}", "the file")
         if PurePosixPath(path).parts[0] in (".git", ".aiwf"):
             raise UnsafePath(
                 f"the file {path!r} would change the repository's own files; choose another folder"

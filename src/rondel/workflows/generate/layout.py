@@ -21,7 +21,6 @@ WORDS = {
     WorkflowPhase.REVIEW: "review",
     WorkflowPhase.REVISE: "revision",
 }
-_REJECTED = re.compile(r"\.rejected-(\d{1,6})\.md")
 _REQUEST = re.compile(r"request-(\d{1,9})\.json")
 
 
@@ -88,11 +87,3 @@ class Paths:
 def rejected(path: str, attempt: int) -> str:
     """Where a rejected prompt or response goes."""
     return f"{path.removesuffix('.md')}.rejected-{attempt}.md"
-
-
-def rejections(files: Snapshot, path: str) -> int:
-    """How often a file was rejected so far."""
-    folder, _, name = path.rpartition("/")
-    stem = name.removesuffix(".md")
-    found = (_REJECTED.fullmatch(n, len(stem)) for n in files.names(folder) if n.startswith(stem))
-    return max((int(m[1]) for m in found if m), default=0)

@@ -111,7 +111,7 @@ class CycleState(_Document):
     outputs_hash: str | None = None  # of the artifacts, when it was last completed
     approval_feedback: str | None = None
     last_error: str | None = None
-    retry_count: int = 0
+    retry_count: int = Field(default=0, ge=0)  # how many versions of the stage's file were given up
     started_at: str | None = None
     completed_at: str | None = None
 

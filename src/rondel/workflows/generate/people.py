@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rondel.errors import UsageError
-from rondel.model.changes import Aside, Change
+from rondel.model.changes import Change
 from rondel.workflows.generate import documents
 from rondel.workflows.generate.apply import edit, open_iteration
-from rondel.workflows.generate.layout import rejected
 from rondel.workflows.generate.models import (
     FINAL,
     CycleState,
@@ -59,13 +58,7 @@ def retry(
         for t in state.tracks
         if t.index != track.index and t.cycle.status is WorkflowStatus.CANCELLED
     ]
-    said = track.answer
-    aside: list[Change] = []
-    if (
-        track.content is not None and said is not None and not said.approved
-    ):  # it died before it was put aside
-        aside = [Aside(track.file, rejected(track.file, track.attempt))]
-    return [*aside, *revived, edit(state, track, change, at)]
+    return [*revived, edit(state, track, change, at)]
 
 
 def _ended(cycle: CycleState) -> bool:

@@ -22,7 +22,9 @@ def _step(state: State, track: Track) -> Action:
     name = f"{cycle.type}: {cycle.phase.name}[{cycle.stage.name}]"
     if not cycle.iterations:
         return Derive(track.paths.standards, title=f"{cycle.type}: standards")
-    if track.content is None:
+    said = track.answer
+    rejected = said is not None and not said.approved
+    if track.content is None and not rejected:
         if cycle.stage is WorkflowStage.PROMPT:
             return Derive(track.file, title=name)
         return Ask(
@@ -33,8 +35,7 @@ def _step(state: State, track: Track) -> Action:
             reply_file=track.file,
             title=name,
         )
-    said = track.answer
-    if track.complaint and (said is None or said.approved):
+    if track.complaint and not rejected:
         return Decide(
             track.decision,
             f"{_place(state, track)} cannot be used: {track.complaint.splitlines()[0]}; edit or reject it",

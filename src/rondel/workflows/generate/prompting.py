@@ -15,6 +15,7 @@ from rondel.workflows.generate import layout
 from rondel.workflows.generate.context import CycleContext, LazyFiles
 from rondel.workflows.generate.cycles import needed
 from rondel.workflows.generate.documents import newest
+from rondel.workflows.generate.extract import extract
 from rondel.workflows.generate.models import WorkflowPhase
 from rondel.workflows.generate.profiles.base import PromptPlan, ResponsePlan, WorkflowProfile
 from rondel.workflows.generate.profiles.discover import load_profile
@@ -73,11 +74,24 @@ def context_of(state: State, track: Track, *, response: str = "") -> CycleContex
         plan=files.text(track.paths.plan) or "",
         review=_last_review(track),
         feedback=track.feedback,
-        code=LazyFiles(files, {n: a.path for n, a in newest(cycle.artifacts).items()}, OWN_CHARS_MAX),
+        code=_code(track),
         inputs=_inputs(files),
         sources=LazyFiles(files, _below(files, layout.SOURCES), track.request.context_chars_max),
         response=response,
     )
+
+
+def _code(track: Track) -> Mapping[str, str]:
+    """The cycle's own code; where a v2 session kept none, what its last response holds."""
+    places = {n: a.path for n, a in newest(track.cycle.artifacts).items()}
+    if places or not track.paths.flat:
+        return LazyFiles(track.files, places, OWN_CHARS_MAX)
+    for number in range(track.cycle.current_iteration, 0, -1):
+        for phase in (WorkflowPhase.REVISE, WorkflowPhase.GENERATE):
+            found = extract(track.files.text(track.paths.response(number, phase)) or "")
+            if found.files:
+                return {file.path: file.text for file in found.files}
+    return {}
 
 
 def _outputs(state: State, track: Track) -> dict[str, Any]:

@@ -95,10 +95,10 @@ class Track:
         """The file of the stage."""
         return self.paths.stage_file(*self.where)
 
-    @cached_property
+    @property
     def attempt(self) -> int:
-        """Which version of the file this is, from 1; a rejected one was another."""
-        return layout.rejections(self.files, self.file) + 1
+        """Which version of the file this is, from 1; those before were given up."""
+        return self.cycle.retry_count + 1
 
     @property
     def decision(self) -> str:
