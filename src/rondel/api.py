@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ from rondel.store.lease import Lease, holder
 from rondel.store.snapshot import DiskSnapshot
 
 SCHEMA_VERSION = 1
+ENDING_S = 2.0  # longer than a driver holds a session after it looked for the last time
 AnyWorkflow = Workflow[Any]
 
 
@@ -160,17 +162,18 @@ class Hall:
     def _summary(self, ref: SessionRef, snapshot: Snapshot) -> Summary:
         flow = self.workflow(ref.workflow)
         found = flow.summary(flow.read(snapshot, ref))
-        if not snapshot.names(".rondel"):  # nobody of ours was ever there
+        ours = snapshot.names(".rondel")
+        if not ours:  # nobody of ours was ever there
             return found
-        folder = self.root / ref.folder
-        if holder(folder / ".rondel/run") is not None:
+        run = f"{self.root}/{ref.folder}/.rondel/run"
+        if "run/" in ours and holder(run) is not None:
             problems = tuple(p for p in found.problems if not p.when_idle)
             return replace(found, status=Status.RUNNING, problems=problems)
         if found.status not in (Status.ACTIVE, Status.WAITING):
             return found
-        if control.read(folder) is not None:
+        if "control" in ours:
             return replace(found, status=Status.PAUSED)
-        return _with_report(found, last_report(folder / ".rondel/run"))
+        return _with_report(found, last_report(run)) if "run/" in ours else found
 
     def document(self, ref: SessionRef) -> dict[str, object]:
         """The state document of a session, as its workflow defines it."""
@@ -282,6 +285,19 @@ class Hall:
         self.change(ref, flow.control(self.state(ref), word, now()))
         return holder(folder / ".rondel/run") is not None
 
+    def goes_on(self, ref: SessionRef) -> bool:
+        """Whether a driver works on a session and will take in what was just changed.
+
+        One that was about to end has ended by the time this says no.
+        """
+        run = files.safe_join(self.root, ref.folder) / ".rondel/run"
+        end = time.monotonic() + ENDING_S
+        while holder(run) is not None:
+            if time.monotonic() > end:
+                return True
+            time.sleep(0.05)
+        return False
+
     # -- running ------------------------------------------------------------------------
 
     def drive(
@@ -303,6 +319,7 @@ class Hall:
         files.make_folder(session.run)
         with Lease.take(session.run, ref.name, command=" ".join(sys.argv[:3])) as lease:
             control.clear(session.folder)
+            (session.run / REPORT).unlink(missing_ok=True)  # it was about the run before
             word = "retry" if retry else "resume"
             session.carry_out(session.workflow.control(session.state, word, now()), {}, lease)
             if retry:

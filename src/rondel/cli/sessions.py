@@ -258,7 +258,10 @@ def _answer(
     ref = hall.find(session)
     question = hall.decide(ref, answer, path=path, comment=comment)
     say(f"{ref.name}: {answer}: {question.question}")
-    if no_run or hall.summary(ref).status is Status.RUNNING:
+    if no_run:
+        return
+    if hall.goes_on(ref):
+        say(f"{ref.name}: its driver goes on; `rondel watch {ref.name}` follows it")
         return
     run_session(hall, ref, as_json=as_json)
 

@@ -11,11 +11,13 @@ import json
 import time
 from collections import Counter
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
 from rondel.agents import process
 from rondel.agents.base import Beat
+from rondel.agents.settings import AgentSettings
 from rondel.config import Limits
 from rondel.engine import control, notes, report
 from rondel.engine.ledger import Ledger, Record, usage_json
@@ -35,6 +37,7 @@ S = TypeVar("S")
 TICK_S = 1.0
 REFRESH_SHARE = 20  # looking at the disk may take a twentieth of the time
 REPEATS_MAX = 10  # how often one run may do the same action: more is a workflow that does not move
+PARKED_S = 60  # for how long an action is parked when its vendor named no time to come
 RETRIED = (Ended.FAILED, Ended.TIMED_OUT)
 UNRECORDED = (Ended.WAITING, Ended.PARKED, Ended.CANCELLED)
 
@@ -90,12 +93,12 @@ class Driver(Generic[S]):
             while not self._interrupted:
                 self._start_due()
                 if not self._flights:
-                    self._session.refresh()  # a person may have added work meanwhile
+                    await self._sweep()
+                    self._session.refresh()  # a person may have answered, or added work, meanwhile
                     self._start_due()
                 if not self._flights:
                     break
                 await self._wait()
-            await self._sweep()
         finally:
             await self._end_flights()
             self._heartbeat()
@@ -163,10 +166,22 @@ class Driver(Generic[S]):
             return Stopped.FAILED, f"{action.path} is due again after it was done {REPEATS_MAX} times"
         if isinstance(action, Run) and action.exclusive and self._runs(action.exclusive):
             return Stopped.IDLE, ""
-        if isinstance(action, Ask):
+        if isinstance(action, Ask) and not self._is_answered(action, record, self._agent_for(action)):
             limit = spent(self._limits, self._session.ledger, self._busy())
             return (Stopped.LIMIT, f"{limit} is reached") if limit else None
         return None
+
+    def _agent_for(self, action: Action) -> AgentSettings | None:
+        return self._tools.config.agent_for(action.role) if isinstance(action, Ask) else None
+
+    def _is_answered(self, action: Action, record: Record, agent: AgentSettings | None) -> bool:
+        """Whether its try was complete when its driver died, and still answers: it is paid for already."""
+        return (
+            record.open_try is not None
+            and (agent is None or agent.name == record.agent)
+            and self._performer.is_complete(action, agent, record.open_try)
+            and self._inputs_hold(action, record)
+        )
 
     def _attempts_max(self, action: Action) -> int:
         if isinstance(action, Run):
@@ -199,11 +214,9 @@ class Driver(Generic[S]):
     def _job(self, action: Action, inputs: dict[str, str]) -> Job:
         """The next try at an action; a try that was complete when its driver died is taken up again."""
         record = self._session.ledger.of(action.path)
-        agent = self._tools.config.agent_for(action.role) if isinstance(action, Ask) else None
+        agent = self._agent_for(action)
         if record.open_try is not None:
-            if self._performer.is_complete(action, agent, record.open_try) and self._inputs_hold(
-                action, record
-            ):
+            if self._is_answered(action, record, agent):
                 self._note("recovered", action=action.path, **{"try": record.open_try})
                 return Job(action, record.open_try, agent, continues=True)
             self._note("cutoff", action=action.path, **{"try": record.open_try})
@@ -291,6 +304,8 @@ class Driver(Generic[S]):
             self._finish_cancelled(flight)
             return
         outcome, reply = flight.task.result()
+        if outcome.ended is Ended.PARKED and (outcome.until is None or outcome.until <= self._tools.clock()):
+            outcome = replace(outcome, until=self._tools.clock() + timedelta(seconds=PARKED_S))
         action = flight.job.action
         record = self._session.ledger.of(action.path)
         if not outcome.taken:
@@ -343,15 +358,16 @@ class Driver(Generic[S]):
                 Stopped.INTERRUPTED, f"interrupted; `rondel resume {self._session.ref.name}` goes on"
             )
         held = self._held.values()
-        if self._word is not None:
-            return Report(Stopped.PAUSED, f"{self._word}d; `rondel resume {self._session.ref.name}` goes on")
+        summary = self._session.workflow.summary(self._session.state)
+        if self._word is not None and summary.status is not Status.COMPLETED:
+            word = "paused" if self._word is control.Word.PAUSE else "stopped"
+            return Report(Stopped.PAUSED, f"{word}; `rondel resume {self._session.ref.name}` goes on")
         for stopped in (Stopped.FAILED, Stopped.LIMIT, Stopped.PARKED, Stopped.WAITING):
             details = tuple(dict.fromkeys(words for s, words in held if s is stopped))
             if details:
                 return Report(
                     stopped, details[0], details, self._earliest() if stopped is Stopped.PARKED else None
                 )
-        summary = self._session.workflow.summary(self._session.state)
         if summary.status is Status.FAILED:
             return Report(
                 Stopped.FAILED, summary.waiting_for or f"{summary.title}: failed in {summary.phase}"

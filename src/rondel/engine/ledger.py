@@ -47,8 +47,8 @@ class Ledger:
         self.asks = 0
         self.seconds = 0.0
         self.wrote: dict[str, str] = {}  # every file the engine left, by its last digest
-        self._driver_since: datetime | None = None
-        self._last: datetime | None = None
+        self._epoch: object = None  # of the driver whose events are read
+        self._last: datetime | None = None  # when it noted something last
         for event in events:
             self.note(event)
 
@@ -71,13 +71,16 @@ class Ledger:
                 note(self, self.of(path), event)
 
     def _clock(self, event: Mapping[str, object]) -> None:
-        """Seconds count while a driver is at work: from its first event to its latest."""
+        """Seconds count while a driver is at work: from its first event to its latest.
+
+        What a person notes between two runs is no driver's event: its epoch is another one.
+        """
         at = parse_time(event.get("at"))
-        if at is None:
-            return
-        if event.get("kind") != "driver" and self._last is not None:
+        if event.get("kind") == "driver":
+            self._epoch, self._last = event.get("epoch"), at
+        elif at is not None and self._last is not None and event.get("epoch") == self._epoch:
             self.seconds += max(0.0, (at - self._last).total_seconds())
-        self._last = at
+            self._last = at
 
     def _started(self, record: Record, event: Mapping[str, object]) -> None:
         number = event.get("try")
@@ -92,6 +95,15 @@ class Ledger:
         session = event.get("session")
         record.vendor_session = session if isinstance(session, str) else None
         record.vendor_agent = str(event.get("agent", ""))
+
+    def _vendor_end(self, record: Record, event: Mapping[str, object]) -> None:
+        """A vendor's session, and what it had counted, are for the try that goes on with it only."""
+        if event.get("ended") not in (Ended.PARKED, Ended.CANCELLED):
+            record.vendor_session, record.raw_usage = None, {}
+            return
+        session, raw = event.get("session"), event.get("raw_usage")
+        record.vendor_session = session if isinstance(session, str) else record.vendor_session
+        record.raw_usage = raw if isinstance(raw, dict) else record.raw_usage
 
     def _cutoff(self, record: Record, _: Mapping[str, object]) -> None:
         record.cutoffs += 1
@@ -110,13 +122,10 @@ class Ledger:
         record.parked_until = parse_time(event.get("until")) if ended == Ended.PARKED else None
         if ended in COUNTED:
             record.failures += 1
-        if ended != Ended.CANCELLED:
-            record.vendor_session = None
-        if ended in (Ended.PARKED, Ended.CANCELLED) and isinstance(session := event.get("session"), str):
-            record.vendor_session = session
         record.done = ended == Ended.DONE
-        raw = event.get("raw_usage")
-        record.raw_usage = raw if isinstance(raw, dict) else {}
+        if record.done:  # made again later, it has all its attempts
+            record.failures = record.cutoffs = 0
+        self._vendor_end(record, event)
         record.files = _digests(event.get("files"))
         record.inputs = _digests(event.get("inputs")) or record.inputs
         self.wrote.update(record.files)

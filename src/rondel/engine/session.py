@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -38,9 +39,13 @@ class Session(Generic[S]):
         self.files = DiskSnapshot(self.folder, ref.beside)
         self.run = self.folder / RUN
         self.journal = Journal(self.run / "journal.jsonl")
-        self.ledger = Ledger(self.journal.events())
         self._state: S | None = None
         self._changed: set[str] = set()  # what we wrote since the state was read
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What the journal says. First read when it is needed: a driver reads it with the lease in hand."""
+        return Ledger(self.journal.events())
 
     @property
     def state(self) -> S:

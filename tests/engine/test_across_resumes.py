@@ -1,0 +1,223 @@
+"""What holds over all runs of a session: attempts, seconds, usage, answers that are paid for already."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from harness import REF, ScriptedAgent, hall, in_child, repository, start
+
+from rondel.agents.base import Beat, Reply, Request
+from rondel.engine.ledger import Ledger
+from rondel.engine.report import Stopped, last_report
+from rondel.engine.session import Session
+from rondel.model.outcomes import Ended, Usage
+from rondel.store.lease import Lease
+
+NOTE = "round-1/notes/1.md"
+
+
+@pytest.fixture
+def root(tmp_path):
+    return repository(tmp_path / "repo")
+
+
+def at(minutes: float) -> str:
+    return (datetime(2026, 11, 15, tzinfo=UTC) + timedelta(minutes=minutes)).isoformat()
+
+
+def test_the_time_a_person_takes_between_two_runs_is_no_time_of_the_session():
+    ledger = Ledger(
+        [
+            {"kind": "driver", "at": at(0), "epoch": 1},
+            {"kind": "finished", "at": at(1), "epoch": 1, "action": "a"},
+            {"kind": "changed", "at": at(600), "epoch": 0, "files": {}},
+            {"kind": "retry", "at": at(601), "epoch": 0, "action": "a"},
+            {"kind": "driver", "at": at(602), "epoch": 2},
+            {"kind": "decision", "at": at(602.5), "epoch": 0},
+            {"kind": "finished", "at": at(603), "epoch": 2, "action": "a"},
+        ]
+    )
+    assert ledger.seconds == 120
+
+
+def test_an_action_that_is_made_again_has_all_its_attempts(root):
+    start(root, width=1)
+    fails = [True]
+
+    def once(_: Request) -> Reply | str:
+        return Reply(Ended.FAILED, error="no") if fails and fails.pop() else "Yes.\n"
+
+    hall(root, ScriptedAgent(once)).drive(REF)
+    for name in (NOTE, "round-1/sum.json"):
+        (root / REF.folder / name).unlink()
+    fails.append(True)
+    assert hall(root, ScriptedAgent(once)).drive(REF).stopped is Stopped.WAITING
+
+
+def test_what_one_vendor_session_had_counted_is_not_taken_off_another():
+    finished = {"kind": "finished", "action": "a", "try": 1, "ended": "failed", "raw_usage": {"total": 900}}
+    ledger = Ledger(
+        [
+            {"kind": "started", "action": "a", "try": 1, "agent": "x"},
+            {"kind": "vendor", "action": "a", "session": "s1", "agent": "x"},
+            finished,
+            {"kind": "started", "action": "a", "try": 2, "agent": "x"},
+            {"kind": "vendor", "action": "a", "session": "s2", "agent": "x"},
+            {"kind": "cutoff", "action": "a", "try": 2},
+        ]
+    )
+    record = ledger.of("a")
+    assert (record.vendor_session, record.raw_usage) == ("s2", {})
+
+
+def test_what_a_vendor_session_had_counted_is_kept_when_its_next_run_is_stopped(root):
+    """Parked, resumed, stopped by us, resumed: each run pays only for itself."""
+    start(root, auto=True, width=1)
+
+    class Cumulative(ScriptedAgent):
+        async def run(self, request, beat):
+            beat(Beat(vendor_session="v-1"))
+            return await super().run(request, beat)
+
+    soon = datetime.now(UTC) + timedelta(seconds=0.5)
+    parked = Reply(Ended.PARKED, until=soon, vendor_session="v-1", raw_usage={"total": 900})
+    assert hall(root, Cumulative(lambda _: parked)).drive(REF).exit_code == 6
+    time.sleep(0.6)
+    slow = Cumulative(seconds=30)
+
+    def stop() -> None:
+        while not slow.seen:
+            time.sleep(0.01)
+        hall(root).control(REF, "stop")
+
+    thread = threading.Thread(target=stop, daemon=True)
+    thread.start()
+    assert hall(root, slow).drive(REF).exit_code == 3
+    thread.join()
+    last = Cumulative()
+    assert hall(root, last).drive(REF).exit_code == 0
+    for agent in (slow, last):
+        assert (agent.seen[0].resume, agent.seen[0].counted) == ("v-1", {"total": 900})
+
+
+@pytest.mark.parametrize("until", [None, datetime(2020, 1, 1, tzinfo=UTC)])
+def test_a_usage_limit_without_a_time_to_come_is_not_asked_again_and_again(root, until):
+    start(root, auto=True, width=1)
+    agent = ScriptedAgent(lambda _: Reply(Ended.PARKED, error="limit", until=until))
+    report = hall(root, agent).drive(REF)
+    assert (report.stopped, report.exit_code) == (Stopped.PARKED, 6)
+    assert report.until > datetime.now(UTC)
+    assert len(agent.seen) == 1
+
+
+def test_an_answer_that_is_paid_for_is_taken_although_the_budget_is_spent(root):
+    start(root, auto=True, width=2)
+    (root / "rondel.toml").write_text("[limits]\nagents_max = 1\ntokens_max = 250\n")
+
+    class Dying(ScriptedAgent):
+        async def run(self, request, beat):
+            reply = await super().run(request, beat)
+            if request.action.endswith("2.md"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return reply
+
+    costly = lambda _: Reply(Ended.DONE, "Paid.\n", usage=Usage(120, 0))  # noqa: E731
+    assert in_child(lambda: hall(root, Dying(costly)).drive(REF).exit_code) == -signal.SIGKILL
+    (root / "rondel.toml").write_text("[limits]\nagents_max = 1\ntokens_max = 200\n")
+    again = ScriptedAgent()
+    assert hall(root, again).drive(REF).stopped is Stopped.LIMIT
+    assert again.seen == []
+    assert (root / REF.folder / "round-1/notes/2.md").read_text() == "Paid.\n"
+
+
+def test_an_answer_of_another_agent_is_not_read_as_this_one_s(root):
+    start(root, auto=True, width=1)
+
+    class Dying(ScriptedAgent):
+        async def run(self, request, beat):
+            await super().run(request, beat)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    in_child(lambda: hall(root, Dying(lambda _: "event: a vendor's stream")).drive(REF).exit_code)
+    (root / "rondel.toml").write_text(
+        '[agents.other]\nkind = "mock"\nscript = "x.json"\n[roles]\ndefault = "other"\n'
+    )
+    other = ScriptedAgent(name="other")
+    assert hall(root, other).drive(REF).exit_code == 0
+    assert [r.action for r in other.seen] == [NOTE, "final.md"]
+
+
+def test_what_the_driver_before_noted_last_is_known_to_the_next(root, monkeypatch):
+    """It ends while the next one already waits for the lease."""
+    start(root, auto=True, width=1)
+    take = Lease.take
+
+    def late(*args: object, **kw: object) -> Lease:
+        before = Session(root, REF, here.workflow("small"))
+        before.note("started", {"action": NOTE, "try": 7})
+        before.note("finished", {"action": NOTE, "try": 7, "ended": "failed"})
+        return take(*args, **kw)
+
+    agent = ScriptedAgent()
+    here = hall(root, agent)
+    monkeypatch.setattr(Lease, "take", late)
+    here.drive(REF)
+    assert agent.seen[0].attempt == 8
+
+
+def test_a_run_that_was_killed_does_not_leave_the_report_of_the_one_before(root):
+    start(root, auto=True, width=1)
+    hall(root, ScriptedAgent(lambda _: Reply(Ended.FAILED, error="no"))).drive(REF)
+    assert hall(root).summary(REF).status == "failed"
+
+    class Dying(ScriptedAgent):
+        async def run(self, request, beat):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    in_child(lambda: hall(root, Dying()).drive(REF, retry=True).exit_code)
+    assert last_report(root / REF.folder / ".rondel/run") is None
+    assert hall(root).summary(REF).status == "active"
+
+
+def test_a_pause_that_comes_with_the_last_answer_does_not_hide_that_it_is_done(root):
+    start(root, auto=True, width=1)
+
+    def answer(request: Request) -> str:
+        if request.action == "final.md":
+            hall(root).control(REF, "pause")
+        return "Done.\n"
+
+    report = hall(root, ScriptedAgent(answer)).drive(REF)
+    assert (report.stopped, report.exit_code) == (Stopped.COMPLETED, 0)
+
+
+@pytest.mark.parametrize(("word", "said"), [("pause", "paused;"), ("stop", "stopped;")])
+def test_the_report_says_what_was_asked_for(root, word, said):
+    start(root, auto=True, width=2)
+    (root / "rondel.toml").write_text("[limits]\nagents_max = 1\n")
+
+    def answer(_: Request) -> str:
+        hall(root).control(REF, word)
+        return "Done.\n"
+
+    assert hall(root, ScriptedAgent(answer)).drive(REF).message.startswith(said)
+
+
+def test_an_approval_that_comes_while_the_driver_ends_is_taken_in(root, monkeypatch):
+    start(root, width=1)
+    here = hall(root)
+    sweeps = []
+
+    def sweep(*_: object) -> None:
+        sweeps.append(1)
+        if len(sweeps) == 2:  # the first is at the start
+            hall(root).decide(REF, "approve")
+
+    monkeypatch.setattr("rondel.agents.workspaces.Workspaces.sweep", sweep)
+    assert here.drive(REF).exit_code == 0
+    assert not here.goes_on(REF)
