@@ -63,10 +63,10 @@ def leave(run: Path, report: Report) -> None:
         (run / REPORT).write_text(json.dumps(body), encoding="utf-8")
 
 
-def last_report(run: Path) -> Report | None:
+def last_report(run: Path | str) -> Report | None:
     """How the last run ended, as far as anybody knows."""
     try:
-        body = json.loads((run / REPORT).read_text(encoding="utf-8"))
+        body = json.loads(Path(f"{run}/{REPORT}").read_text(encoding="utf-8"))
         return Report(Stopped(body["stopped"]), str(body["message"]), until=parse_time(body["until"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -62,11 +62,10 @@ class ReviewState:
         """Where the next run works."""
         return resolve(self.rounds)
 
-    @property
+    @cached_property
     def is_flat(self) -> bool:
         """Whether an old tool left its reviews here without rounds. Such a session is left alone."""
-        names = self.files.names()
-        return not self.rounds and bool(names & {"reviews/", "final.md", "discourse.md"})
+        return not self.rounds and bool(self.files.names() & {"reviews/", "final.md", "discourse.md"})
 
     @property
     def is_closed(self) -> bool:
@@ -348,9 +347,9 @@ def problems_in(state: ReviewState) -> tuple[Problem, ...]:
             "it is not a round's folder and not counted",
             "move it away",
         )
-        for name in junk_in(files)
+        for name in junk_in(files, state.rounds)
     ]
-    if state.lacks_quorum and not state.is_complete:
+    if not state.is_complete and state.lacks_quorum:
         found.append(
             Problem(
                 "no-quorum",

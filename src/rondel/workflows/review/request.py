@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 
 from rondel.model.changes import Document, Json
@@ -79,13 +80,13 @@ def _plain(value: object) -> Json:
 def request_of(document: object) -> Request:
     """A request from its file. What is missing or wrong has its default."""
     if not isinstance(document, dict):
-        return Request(team=parse_team(TEAM, {}))
+        return Request(team=_default_team())
     team = [r for item in _items(document.get("team")) if (r := reviewer_of(item)) is not None]
     since = document.get("since")
     return Request(
         round=_number(document.get("round"), 0),
         target=target_of(document.get("target")),
-        team=tuple({r.name: r for r in team}.values()) or parse_team(TEAM, {}),
+        team=tuple({r.name: r for r in team}.values()) or _default_team(),
         mechanical=frozenset(m for m in _items(document.get("mechanical")) if isinstance(m, str)),
         quick=document.get("quick") is True,
         prompt_max=max(PROMPT_MIN, _number(document.get("prompt_max"), 200_000)),
@@ -95,6 +96,11 @@ def request_of(document: object) -> Request:
         context=str(document.get("context") or ""),
         opened_at=str(document.get("opened_at") or ""),
     )
+
+
+@cache
+def _default_team() -> tuple[Reviewer, ...]:
+    return parse_team(TEAM, {})
 
 
 def requests_in(files: Snapshot) -> tuple[tuple[int, str], ...]:

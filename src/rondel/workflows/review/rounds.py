@@ -72,8 +72,7 @@ def rounds_in(files: Snapshot) -> tuple[Round, ...]:
     return rounds_of(folders, lambda name: files.exists(round_files(0, name).final))
 
 
-def junk_in(files: Snapshot) -> tuple[str, ...]:
+def junk_in(files: Snapshot, rounds: tuple[Round, ...]) -> tuple[str, ...]:
     """Names in `rounds/` that look like rounds and are none, or one twice: for a person to look at."""
-    counted = {r.files.name for r in rounds_in(files)}
-    names = {name.rstrip("/") for name in files.names(ROUNDS)}
-    return tuple(sorted(n for n in names - counted if n.startswith("round") and ".set-aside-" not in n))
+    found = {name.rstrip("/") for name in files.names(ROUNDS)} - {r.files.name for r in rounds}
+    return tuple(sorted(n for n in found if n.startswith("round") and ".set-aside-" not in n))
