@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -14,7 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rondel.agents.base import Request
+from rondel.agents.checks import build
+from rondel.agents.settings import AgentSettings
 from rondel.errors import RondelError, UsageError
+from rondel.model.outcomes import Ended
 from rondel.workflows.review import checks
 from rondel.workflows.review.analysers import complexity, patterns, ruff, secrets, shellcheck
 from rondel.workflows.review.analysers.base import TYPES, ChangedFile
@@ -375,6 +380,27 @@ def test_the_agent_answers_from_its_checkout(tmp_path):
     findings, error = parse_reviewer_json(text)
     assert error is None
     assert "F401" in rules(findings)
+
+
+def test_the_checks_agent_finds_the_analysers_and_ends_their_programs(tmp_path):
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "checkout" / "app.py").write_text("import os\n++ x\n")
+    asked = Request(
+        prompt=f"Analyse.\n\n```diff\n{DIFF}```\n",
+        role="review.reviewer.quality-1",
+        session="review:x",
+        action="reviews/quality-1.md",
+        attempt=1,
+        cwd=tmp_path / "checkout",
+        spool=tmp_path / "spool",
+        home=tmp_path / "home",
+    )
+    agent = build(AgentSettings("checks", "checks"))
+    reply = asyncio.run(agent.run(asked, lambda _: None))
+    assert reply.ended is Ended.DONE, reply.error
+    findings, error = parse_reviewer_json(reply.text)
+    assert error is None
+    assert "F401" in {finding.rule for finding in findings}
 
 
 def test_checks_are_reviewers_and_nothing_else(tmp_path):

@@ -300,6 +300,13 @@ def test_our_own_reviewers_files_yield_their_json_block():
     assert (finding.title, finding.category, finding.line) == ("Leak", Category.BLOCKER, 3)
 
 
+def test_what_was_read_can_be_printed_as_json():
+    printed = json.loads(json.dumps(parse_review(NUMBERED).document()))
+    assert printed["verdict"] == "REQUEST CHANGES"
+    assert printed["counts"] == {"blockers": 1, "should_fix": 3, "suggestions": 3}
+    assert [finding["category"] for finding in printed["findings"]][:2] == ["blocker", "should_fix"]
+
+
 def test_a_path_out_of_the_repository_is_no_location():
     (finding,) = parse_review("### Finding 1: x\n- **Location**: ../../etc/passwd:3\n").findings
     assert finding.file is None

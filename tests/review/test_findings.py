@@ -332,6 +332,18 @@ def test_a_fingerprint_tells_files_and_places_apart():
     assert len({fingerprint(one), fingerprint(file), fingerprint(code)}) == 3
 
 
+def test_two_rules_broken_on_one_line_are_two_findings():
+    (one,), _ = parse_reviewer_json(answer({**ONE, "rule": "S602"}))
+    (two,), _ = parse_reviewer_json(answer({**ONE, "rule": "B006"}))
+    assert fingerprint(one) != fingerprint(two)
+
+
+@pytest.mark.parametrize("rule", ["", "a b", "../x", "-x", 3, None, "x" * 100])
+def test_what_cannot_be_the_name_of_a_rule_is_none(rule: object):
+    (finding,), _ = parse_reviewer_json(answer({**ONE, "rule": rule}))
+    assert finding.rule == ""
+
+
 def test_without_a_quotation_the_code_at_the_place_counts_and_then_the_words():
     bare = Finding("File never closed", Category.STYLE, Severity.LOW, file="src/app/read.py")
     other = Finding("Never closed: file!", Category.STYLE, Severity.LOW, file="src/app/read.py")

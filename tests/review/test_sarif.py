@@ -99,6 +99,16 @@ def test_levels_follow_category_and_severity(category: Category, severity: Sever
     assert result["level"] == level
 
 
+def test_an_analysers_rule_is_the_rule_of_the_result():
+    found = Finding("S602: shell=True", Category.SHOULD_FIX, Severity.HIGH, rule="S602")
+    log = to_sarif([found, ONE, found])
+    conforms(log)
+    run = log["runs"][0]
+    assert [result["ruleId"] for result in run["results"]] == ["S602", "rondel/should_fix", "S602"]
+    (rule,) = [rule for rule in run["tool"]["driver"]["rules"] if rule["id"] == "S602"]
+    assert rule["shortDescription"]["text"] == "shell=True"
+
+
 def test_a_review_without_findings_is_a_whole_log():
     log = to_sarif([], commit="abc")
     conforms(log)

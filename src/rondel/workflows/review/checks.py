@@ -209,6 +209,7 @@ def _finding(hit: Hit, file: ChangedFile) -> Finding:
         problem=hit.message,
         suggestion=hit.suggestion,
         evidence=without_secret(line) if hit.secret else line[:QUOTE_MAX],
+        rule=hit.rule,
     )
 
 
@@ -242,18 +243,8 @@ def _document(summary: str, findings: Sequence[Finding], well: str, questions: S
     parts += [_shown(number, finding) for number, finding in enumerate(findings, 1)] or ["None."]
     parts += ["## What works well", f"- {well}" if well else "Analysers do not praise."]
     parts += ["## Questions", "\n".join(f"- {text}" for text in questions) or "None."]
-    fields = (
-        "title",
-        "category",
-        "severity",
-        "file",
-        "line",
-        "line_end",
-        "problem",
-        "suggestion",
-        "evidence",
-    )
-    block = {"findings": [{key: f.document()[key] for key in fields} for f in findings]}
+    ours = {"reviewer", "verified", "fingerprint"}
+    block = {"findings": [{k: v for k, v in f.document().items() if k not in ours} for f in findings]}
     text = json.dumps(block, indent=1, ensure_ascii=False)
     return "\n\n".join((*parts, _fenced(text, "json"))) + "\n"
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rondel.model.changes import Document
 from rondel.workflows.review.findings import (
     TEXT_MAX,
     TITLE_MAX,
@@ -42,6 +43,14 @@ class ParsedReview:
         default_factory=lambda: {"blockers": 0, "should_fix": 0, "suggestions": 0}
     )
     findings: tuple[Finding, ...] = ()
+
+    def document(self) -> Document:
+        """As JSON."""
+        return {
+            "verdict": self.verdict,
+            "counts": dict(self.counts),
+            "findings": [finding.document() for finding in self.findings],
+        }
 
 
 def parse_review(text: str) -> ParsedReview:

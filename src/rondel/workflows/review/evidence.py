@@ -88,15 +88,15 @@ def _quoted(lines: list[str], change: Quotable) -> bool:
 def fingerprint(finding: Finding, context: str = "") -> str:
     """The name a finding keeps when lines move and its wording changes a little.
 
-    Made of the file and of the code it is about: the most telling line of the quotation or
-    else of `context` (the code at its place); without code, of the words of its title in any
-    order.
+    Made of the file, the rule where there is one, and the code it is about: the most telling
+    line of the quotation or else of `context` (the code at its place); without code, of the
+    words of its title in any order.
     """
     anchor = _anchor(finding.evidence) or _anchor(context)
     if not anchor:
         words = re.findall(r"\w{3,}", (finding.title or finding.problem).casefold())
         anchor = " ".join(sorted(set(words)))
-    return digest(f"{finding.file or ''}\n{anchor}")[:16]
+    return digest("\n".join((finding.file or "", finding.rule, anchor)))[:16]
 
 
 def _anchor(code: str) -> str:

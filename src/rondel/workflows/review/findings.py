@@ -50,8 +50,9 @@ class Severity(StrEnum):
 class Finding:
     """One thing one reviewer says about the change.
 
-    `verified` says that the quotation in `evidence` is in the change; `fingerprint` is the
-    finding's name across rounds. Both are given by code, never taken from a reviewer.
+    `rule` is the name of the rule it breaks, where an analyser found it. `verified` says that
+    the quotation in `evidence` is in the change; `fingerprint` is the finding's name across
+    rounds. These two are given by code, never taken from a reviewer.
     """
 
     title: str
@@ -66,6 +67,7 @@ class Finding:
     reviewer: str = ""
     verified: bool = False
     fingerprint: str = ""
+    rule: str = ""
 
     @property
     def text(self) -> str:
@@ -87,6 +89,7 @@ class Finding:
             "reviewer": self.reviewer,
             "verified": self.verified,
             "fingerprint": self.fingerprint,
+            "rule": self.rule,
         }
 
 
@@ -126,6 +129,7 @@ _CATEGORY_OF: Mapping[Severity, Category] = {
 }
 
 
+_RULE = re.compile(r"[A-Za-z][\w.-]{0,59}")
 _FENCE = re.compile(
     r"^[ \t]*(?:```+|~~~+)[ \t]*(?:jsonc?5?)?[ \t]*\r?\n\s*(?=[{\[])", re.MULTILINE | re.IGNORECASE
 )
@@ -258,6 +262,7 @@ def _finding(item: object, reviewer: str) -> tuple[Finding | None, str | None]:
         suggestion=clean(_first(item, "suggestion", "fix", "recommendation"), TEXT_MAX),
         evidence=clean(_first(item, "evidence", "quote", "code"), TEXT_MAX),
         reviewer=reviewer,
+        rule=rule if isinstance(rule := item.get("rule"), str) and _RULE.fullmatch(rule) else "",
     ), None
 
 

@@ -18,19 +18,23 @@ _RULES: Mapping[Category, tuple[str, str]] = {
     Category.SUGGESTION: ("It would be better otherwise.", "note"),
     Category.STYLE: ("A matter of taste.", "note"),
 }
-_ORDER = tuple(Category)
 
 
 def to_sarif(
     findings: Iterable[Finding], *, commit: str | None = None, repository: str | None = None
 ) -> Document:
-    """A SARIF log with one run. Each finding is a result under the rule of its category.
+    """A SARIF log with one run. A result's rule is the one it breaks, or else its category.
 
     Every result carries its fingerprint, so that a host knows it again when lines have moved.
     """
-    rules: list[Json] = [_rule(category) for category in _ORDER]
-    results: list[Json] = [_result(finding) for finding in findings]
-    driver: Document = {"name": "Rondel", "version": __version__, "rules": rules}
+    found = list(findings)
+    rules = {_id(category): _category(category) for category in Category}
+    for finding in found:
+        if finding.rule:
+            rules.setdefault(finding.rule, _rule(finding))
+    order = list(rules)
+    results: list[Json] = [_result(finding, order) for finding in found]
+    driver: Document = {"name": "Rondel", "version": __version__, "rules": list(rules.values())}
     run: Document = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     if repository:
         source: Document = {"repositoryUri": repository}
@@ -40,13 +44,25 @@ def to_sarif(
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(category: Category) -> Document:
+def _id(category: Category) -> str:
+    return f"rondel/{category.value}"
+
+
+def _category(category: Category) -> Document:
     text, level = _RULES[category]
     return {
-        "id": f"rondel/{category.value}",
+        "id": _id(category),
         "name": "".join(word.title() for word in category.value.split("_")),
         "shortDescription": {"text": text},
         "defaultConfiguration": {"level": level},
+    }
+
+
+def _rule(finding: Finding) -> Document:
+    return {
+        "id": finding.rule,
+        "shortDescription": {"text": finding.title.removeprefix(f"{finding.rule}: ")},
+        "defaultConfiguration": {"level": level_of(finding)},
     }
 
 
@@ -58,10 +74,11 @@ def level_of(finding: Finding) -> str:
     return _RULES[finding.category][1]
 
 
-def _result(finding: Finding) -> Document:
+def _result(finding: Finding, rules: list[str]) -> Document:
+    rule = finding.rule or _id(finding.category)
     result: Document = {
-        "ruleId": f"rondel/{finding.category.value}",
-        "ruleIndex": _ORDER.index(finding.category),
+        "ruleId": rule,
+        "ruleIndex": rules.index(rule),
         "level": level_of(finding),
         "message": {"text": _message(finding)},
         "properties": {
