@@ -143,6 +143,50 @@ def test_status_restores_a_damaged_state_file_and_warns(tmp_path):
     assert (answer["rebuilt"], answer["from"], answer["state"]) == (True, "log", good)
 
 
+CODE = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a {} b\n"
+PLAN = {"tasks": [{"id": "TASK-001", "description": "subtract", "files": ["calc.py"]}]}
+
+
+def scripted(folder):
+    """A script for the mock agent: the code is right only when its prompt holds the failing test."""
+
+    def reply(phase, text):
+        return (
+            f"{text}\n\nPHASE_RESULT:\n- phase: {phase}\n- status: success\n- summary: done\n- issues: []\n"
+        )
+
+    code = {"role": "cycle.cd", "reply": reply("cd", "It subtracts.")}
+    right = code | {"files": {"calc.py": CODE.format("-")}}
+    rules = [
+        {"role": "cycle.ra", "reply": reply("ra", "# Requirements\n\n- REQ-001: it subtracts")},
+        {"action": "*/plan.json", "reply": reply("ep", f"```json\n{json.dumps(PLAN)}\n```")},
+        {"role": "cycle.ep", "reply": reply("ep", "# Exploration")},
+        right | {"prompt": "test failed: tests.test_calc::test_sub"},
+        right | {"prompt": "return a - b|This is iteration 3"},
+        code | {"files": {"calc.py": CODE.format("+")}},
+        {"role": "cycle.vas", "reply": reply("vas", "# Validation")},
+    ]
+    path = folder / "script.json"
+    path.write_text(json.dumps({"rules": rules}))
+    return path
+
+
+def test_the_same_with_the_mock_agent(tmp_path):
+    repo = Repo(tmp_path)
+    script = json.dumps(str(scripted(tmp_path)))
+    (repo.root / "rondel.toml").write_text(
+        f'[agents.m]\nkind = "mock"\nscript = {script}\n[roles]\ndefault = "m"\n'
+    )
+    repo.rondel("cycle", "start", "Add subtraction")
+    first = repo.state
+    assert (first["status"], first["current_iteration"]) == ("completed", 2)
+    assert [i["resolved"] for i in first["iterations"]] == [False, True]
+    assert first["test_results"]["pass_rate"] == 100
+    repo.rondel("cycle", "extend", repo.id, "Document it")
+    assert (repo.state["status"], repo.state["current_iteration"]) == ("completed", 3)
+    assert "return a - b" in repo.built("calc.py")
+
+
 def test_a_state_file_of_another_tool_alone_opens_and_goes_on(tmp_path):
     repo = Repo(tmp_path)
     folder = repo.root / ".workflow/.cycle"
