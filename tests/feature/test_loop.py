@@ -550,6 +550,20 @@ def test_findings_of_the_final_reviewer_are_worked_on_and_reviewed_again(tmp_pat
     assert "resolve the findings" in t.text(".review-history.md")
 
 
+def test_review_of_an_implementation_reviews_the_code_as_it_stands(tmp_path):
+    t = Turning(tmp_path)
+    t.write("spec.md", "# Spec\n")
+    t.write("tasks.md", TASKS)
+    with pytest.raises(KeyboardInterrupt):
+        t.phase("implement", lambda ask: _stop() if ask.path.endswith("task-2.json") else good(ask))
+    t.phase("implement", how="review")
+    assert t.asked[-1] == ".rondel/parts/implement/iteration-1/review.json"
+    assert len([p for p in t.asked if "task-2" in p]) == 1
+    assert record(t, "implement")["completed"]
+    t.phase("implement", how="review", proceed=True)
+    assert t.asked[-1] == ".rondel/parts/implement/pass-3/iteration-1/review.json"
+
+
 def test_beginning_an_implementation_again_goes_to_a_branch_of_its_own(tmp_path):
     t = Turning(tmp_path)
     t.write("spec.md", "# Spec\n")

@@ -242,10 +242,11 @@ def _code(state: State, work: Work) -> Iterator[Action]:
         yield due
         return
     number = work.number
-    if number == 1 and work.open_tasks:
+    as_it_stands = work.take is not None and work.take.adopt == number
+    if number == 1 and work.open_tasks and not as_it_stands:
         task = work.open_tasks[0]
         yield _edit(state, work, layout.task(work.folder, task.key), f"task {task.key}: {task.title}")
-    elif number > 1 and not state.files.exists(layout.fix(work.folder, number)):
+    elif number > 1 and not as_it_stands and not state.files.exists(layout.fix(work.folder, number)):
         yield _edit(
             state, work, layout.fix(work.folder, number), f"resolve the findings of review {number - 1}"
         )
