@@ -354,3 +354,10 @@ def test_hostile_text_is_read_in_time(text: str, glue: str):
         "## Blockers\n\n### 1. " + glue.join(text[i : i + 3_000] for i in range(0, len(text), 3_000))
     )
     assert time.monotonic() - start < 5
+
+
+def test_a_comment_mark_in_code_hides_nothing():
+    text = "**Verdict**: APPROVE\n\n## Blockers\n\n### 1. A\n\n```\n<!--\n```\n\n### 2. B\n"
+    assert parse_review(text).counts["blockers"] == 2
+    hidden = "**Verdict**: APPROVE\n\n## Blockers\n\n### 1. A <!-- x\n### 2. B\n--> and\n\n### 3. C\n"
+    assert parse_review(hidden).counts["blockers"] == 2

@@ -122,6 +122,7 @@ def _today(look: Look) -> date:
 
 def start(root: Path, look: Look, wish: Wish) -> Opened:
     """Resume the unfinished round of this change's branch, or open the next. NothingToDo writes nothing."""
+    _team(root, wish)
     pins = pin(wish.target, look, given=wish.given)
     state = state_of(root, place(root, pins.branch, _today(look)))
     under_way = bool(state.rounds) and not state.is_complete and not wish.restart

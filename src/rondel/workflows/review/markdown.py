@@ -42,12 +42,32 @@ def quoted(text: str) -> str:
     Whoever reads the review, a person or a program, cannot take an agent's words for the result.
     """
     rows = []
-    for line, fence in _fenced(closed(text.strip())):
+    for line, fence in _fenced(closed("\n".join(text.strip().splitlines()))):
         bare = line.lstrip()
         poses = not fence and (bare.startswith(("#", "<!--")) or re.fullmatch(r"[=*_-]{2,}\s*", bare))
         claims = not fence and _CLAIM.match(re.sub(r"^(?:\d+\.|[\W\d_])+", "", line))
-        rows.append(f"\\{bare}" if poses else f"Said: {bare}" if claims else line)
+        rows.append(f"\\{bare}" if poses else f"Re: {bare}" if claims else line)
     return "\n".join(rows)
+
+
+_SECTION = re.compile(
+    r"(?:block(?:ers?|ing)|must[\s-]?fix|critical issues?|should[\s-]?fix(?:es)?|suggestions?|nice to have"
+    r"|recommendations?|nits?|nitpicks?|style)(?:\W|\s(?:issues?|findings?)\W|$)",
+    re.IGNORECASE,
+)
+_SETTLED = re.compile(r"[:\u2013\u2014(\[-]\s*(?:resolved|fixed|addressed)\W*$", re.IGNORECASE)
+
+
+def inline(text: str, length_max: int = 200) -> str:
+    """A text of an agent on one line of ours: a title, an item. It opens nothing and claims nothing."""
+    flat = cell(text, length_max).replace("<!--", "&lt;!--")
+    flat = re.sub(r"`{3,}|~{3,}", lambda m: m[0][0], flat)
+    flat = re.sub(r"\b(?:RESOLVED|FIXED|ADDRESSED|WITHDRAWN)\b", lambda m: m[0].lower(), flat)
+    flat = re.sub("[\u2705\u2714]\ufe0f?", "", flat).strip() or "(no words)"
+    bare = re.sub(r"^(?:\d+\.|[\W\d_])+", "", flat)
+    if _CLAIM.match(bare) or _SECTION.match(bare):
+        flat = f"Re: {flat}"
+    return f"{flat} (so it says)" if _SETTLED.search(flat) else flat
 
 
 def fenced(text: str, language: str = "") -> str:

@@ -53,7 +53,7 @@ def whole(sections: Sequence[Section], start: int) -> tuple[list[Line], int]:
 def outline(text: str) -> list[Section]:
     """The sections of a text; the first, of level 0, is what stands before any heading."""
     sections = [Section(0, "")]
-    for line in _lines(re.sub(r"<!--.*?(?:-->|\Z)", "", text, flags=re.DOTALL)):
+    for line in _lines(text):
         match = None if line.code else _HEADING.match(line.text)
         if match:
             sections.append(Section(len(match[1]), plain(match[2]).rstrip("# ")))
@@ -64,8 +64,10 @@ def outline(text: str) -> list[Section]:
 
 def _lines(text: str) -> Iterator[Line]:
     fence = ""
+    hidden = False
     for whole in text.splitlines():
-        raw = whole[:LINE_MAX]
+        seen, hidden = (whole, False) if fence else _seen(whole, hidden)
+        raw = seen[:LINE_MAX]
         match = _FENCE.match(raw)
         if match and not fence:
             fence = match[1]
@@ -75,6 +77,20 @@ def _lines(text: str) -> Iterator[Line]:
             yield Line(raw, code=True)
         else:
             yield Line(raw, code=bool(fence))
+
+
+def _seen(line: str, hidden: bool) -> tuple[str, bool]:
+    """What of a line is no comment, and whether one goes on after it."""
+    kept = ""
+    rest = line
+    while rest:
+        before, mark, rest = rest.partition("-->" if hidden else "<!--")
+        if not hidden:
+            kept += before
+        elif not mark:
+            return kept, True
+        hidden = bool(mark) and not hidden
+    return kept, hidden
 
 
 def _is_rule(text: str) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rondel.workflows.review.change import Change
-from rondel.workflows.review.markdown import cell, quoted
+from rondel.workflows.review.markdown import inline, quoted
 from rondel.workflows.review.result import Entry
 
 BODY_MAX = 60_000
@@ -132,10 +132,10 @@ def is_shown(entry: Entry, change: Change) -> bool:
 
 def _inline(entry: Entry, change: Change) -> dict[str, object]:
     finding = entry.finding
-    rows = [f"**{finding.category.value.replace('_', ' ')}: {cell(finding.title, 200)}**"]
+    rows = [f"**{finding.category.value.replace('_', ' ')}: {inline(finding.title)}**"]
     rows += [quoted(text) for text in (finding.problem,) if text and text != finding.title]
     if finding.suggestion:
-        rows.append("Suggestion: " + quoted(finding.suggestion))
+        rows.append("Suggestion:\n\n" + quoted(finding.suggestion))
     by = ", ".join(entry.item.supporters) or "an earlier round"
     mark = "" if finding.verified else ", unverified"
     rows.append(f"<sub>{by}, weight {entry.weight}{mark}</sub>")

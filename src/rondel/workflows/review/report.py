@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rondel.workflows.review.carry import Carried
 from rondel.workflows.review.change import Change, listed
 from rondel.workflows.review.findings import Category, Finding
-from rondel.workflows.review.markdown import cell, demoted, fenced, quoted
+from rondel.workflows.review.markdown import cell, demoted, fenced, inline, quoted
 from rondel.workflows.review.responses import Response, Ruling, Verb
 from rondel.workflows.review.result import Attendance, Entry, Question, Result, State
 from rondel.workflows.review.target import Pins
@@ -99,7 +99,7 @@ def _discussed(weighed: Weighed, responses: Iterable[Response]) -> str:
     ]
     if not item.finding.verified:
         facts.append("its quotation is not in the change")
-    rows = [f"## {item.id}: {cell(item.finding.title, 200)}", "; ".join(facts)]
+    rows = [f"## {item.id}: {inline(item.finding.title)}", "; ".join(facts)]
     said = [f"{r.verb.value} {r.reviewer}: {cell(r.reason, 500) or 'no reason given'}" for r in responses]
     if weighed.refutation:
         r = weighed.refutation
@@ -163,7 +163,7 @@ def _found(number: int, entry: Entry) -> str:
     if entry.carried_from:
         facts.append(f"carried from {entry.carried_from}: {cell(entry.reason, 200)}")
     rows = [
-        f"### {number}. {quoted(cell(finding.title, 200))}",
+        f"### {number}. {inline(finding.title)}",
         f"**Location**: `{place_of(finding)}`",
         " · ".join(facts),
     ]
@@ -172,7 +172,7 @@ def _found(number: int, entry: Entry) -> str:
     if finding.evidence:
         rows.append(fenced(finding.evidence))
     if finding.suggestion:
-        rows.append("**Suggestion**: " + quoted(finding.suggestion))
+        rows.append("**Suggested fix**:\n\n" + quoted(finding.suggestion))
     return "\n\n".join(rows)
 
 
@@ -204,7 +204,7 @@ def _rest(result: Result, attendance: Attendance, notes: Sequence[str]) -> list[
 
 
 def _by(question: Question) -> str:
-    return f"{cell(question.text, 500)} ({question.reviewer})"
+    return f"{inline(question.text, 500)} ({question.reviewer})"
 
 
 def _reviewers(attendance: Attendance, notes: Sequence[str]) -> list[str]:

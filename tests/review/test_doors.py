@@ -1,0 +1,353 @@
+"""The commands of a review: wired, and leaving with the right exit code."""
+
+import json
+import os
+import stat
+import sys
+
+import pytest
+from review_support import APP, CHANGED, commit, content, finding, git, review
+
+from rondel.cli.main import main
+
+AGENT = """
+import json, os, sys
+sys.stdin.read()
+action = os.environ["RONDEL_ACTION"]
+if "/reviews/" in action:
+    print(open(os.environ["REVIEW_FILE"]).read())
+elif "/discourse/" in action:
+    print('{"responses": []}')
+elif "/refute/" in action:
+    print('{"verdict": "stands"}')
+else:
+    print("words")
+"""
+WRONG = finding("The sum is a difference", category="blocker")
+
+
+@pytest.fixture
+def here(feature, tmp_path, monkeypatch):
+    """A repository whose reviewers say what `review.md` holds."""
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "review.md").write_text(review(WRONG))
+    (feature / ".git/info/exclude").write_text(".ocr/\nrondel.toml\n")
+    (feature / "rondel.toml").write_text(
+        f"""[agents.fake]
+kind = "command"
+command = ["{sys.executable}", "{tmp_path / "agent.py"}"]
+env = {{ REVIEW_FILE = "{tmp_path / "review.md"}" }}
+
+[roles]
+default = "fake"
+
+[review]
+team = "quality:1"
+"""
+    )
+    monkeypatch.chdir(feature)
+    return feature
+
+
+def run(capfd, *argv):
+    code = None
+    try:
+        code = main(["review", *argv])
+    except SystemExit as e:
+        code = e.code
+    out, err = capfd.readouterr()
+    return code, out, err
+
+
+def run_json(capfd, *argv):
+    code, out, _ = run(capfd, *argv, "--json")
+    return code, json.loads(out)
+
+
+def session_of(root):
+    return next(iter((root / ".ocr/sessions").iterdir()))
+
+
+def test_a_review_prints_its_final_review(here, capfd):
+    code, out, _ = run(capfd)
+    assert code == 0
+    assert out.startswith("# Final review: feature, round 1\n\n**Verdict**: REQUEST CHANGES")
+    assert out == (session_of(here) / "rounds/round-1/final.md").read_text()
+
+
+def test_changes_requested_exit_4_where_somebody_must_notice(here, capfd, monkeypatch):
+    assert run(capfd, "--fail-on-changes")[0] == 4
+    assert run(capfd, "--again")[0] == 0
+    monkeypatch.setenv("CI", "true")
+    assert run(capfd, "--again")[0] == 4
+    assert run(capfd, "--again", "--no-fail-on-changes")[0] == 0
+
+
+def test_an_approval_exits_0_in_ci(here, capfd, tmp_path, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    (tmp_path / "review.md").write_text(review())
+    assert run(capfd)[0] == 0
+
+
+def test_an_empty_change_exits_5_and_leaves_nothing(here, capfd):
+    git(here, "checkout", "-q", "main")
+    code, out, err = run(capfd)
+    assert (code, out) == (5, "")
+    assert "nothing to review" in err
+    assert not (here / ".ocr").exists()
+
+
+def test_nothing_new_exits_5(here, capfd):
+    run(capfd)
+    code, _, err = run(capfd)
+    assert code == 5
+    assert "--again" in err
+
+
+def test_too_few_answers_exit_1(here, capfd, tmp_path):
+    (tmp_path / "review.md").write_text("nonsense")
+    code, _, err = run(capfd)
+    assert code == 1
+    assert "only 0 of 1 reviewers answered" in err
+    (tmp_path / "review.md").write_text(review())
+    assert run(capfd)[0] == 0
+
+
+def test_a_review_as_json(here, capfd):
+    code, found = run_json(capfd)
+    assert code == 0
+    assert (found["schema_version"], found["verdict"], found["round"]) == (1, "REQUEST CHANGES", 1)
+    assert found["counts"] == {"blockers": 1, "should_fix": 0, "suggestions": 0}
+    assert (here / found["final"]).exists()
+
+
+def test_resolve_says_what_the_next_run_would_do_and_writes_nothing(here, capfd):
+    name = run_json(capfd, "resolve")[1]["session"]
+    assert not (here / ".ocr").exists()
+    run(capfd)
+    (here / "app.py").write_text(APP + "# x\n")
+    before, objects = content(here), git(here, "count-objects", "-v")
+    assert run_json(capfd, "resolve") == (
+        0,
+        {
+            "schema_version": 1,
+            "session": name,
+            "current_round": 2,
+            "new_round": True,
+            "complete_rounds": [1],
+        },
+    )
+    assert (content(here), git(here, "count-objects", "-v")) == (before, objects)
+
+
+def test_resolve_sees_an_unfinished_round(here, capfd):
+    run(capfd)
+    (session_of(here) / "rounds/round-7/reviews").mkdir(parents=True)
+    found = run_json(capfd, "resolve")[1]
+    assert (found["current_round"], found["new_round"], found["complete_rounds"]) == (7, False, [1])
+
+
+@pytest.mark.parametrize("target", ["HEAD~1..HEAD", "main...feature", "main", "HEAD"])
+def test_the_ways_to_name_a_change(here, capfd, target):
+    (here / "app.py").write_text(CHANGED + "# more\n")
+    assert run(capfd, target)[0] == 0
+
+
+def test_a_diff_file_and_staged_work(here, capfd, tmp_path):
+    (here / "app.py").write_text("x = 1\n")
+    git(here, "add", "app.py")
+    assert run(capfd, "staged")[0] == 0
+    (tmp_path / "x.diff").write_text(git(here, "diff", "main", "feature") + "\n")
+    assert run(capfd, str(tmp_path / "x.diff"))[0] == 0
+    (tmp_path / "empty.diff").write_text("")
+    assert run(capfd, str(tmp_path / "empty.diff"))[0] == 5
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["nowhere"], "'nowhere'"),
+        (["gone.diff"], "gone.diff"),
+        (["--team", "nobody"], "there are: accessibility"),
+        (["--requirements", "gone.md"], "gone.md"),
+        (["--pr", "0"], "--pr 0"),
+        (["compare", "1"], "two rounds"),
+        (["show"], "no complete review"),
+        (["progress"], "no review"),
+        (["parse", "gone.md"], "gone.md"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_is_left(here, capfd, argv, words):
+    code, _, err = run(capfd, *argv)
+    assert code == 2
+    assert words in err
+    assert not (here / ".ocr").exists()
+
+
+def test_show_takes_the_last_complete_round_or_one_by_number(here, capfd):
+    run(capfd)
+    commit(here, {"app.py": CHANGED + "# more\n"})
+    run(capfd)
+    (session_of(here) / "rounds/round-3/reviews").mkdir(parents=True)
+    assert ", round 2" in run(capfd, "show")[1]
+    assert ", round 1" in run(capfd, "show", "--round", "1")[1]
+    assert run(capfd, "show", "--round", "3")[0] == 2
+    assert run_json(capfd, "show")[1]["round"] == 2
+
+
+def test_compare_history_and_progress(here, capfd, tmp_path):
+    run(capfd)
+    commit(here, {"app.py": APP + "# fixed\n"})
+    (tmp_path / "review.md").write_text(review())
+    run(capfd)
+    found = run_json(capfd, "compare")[1]
+    assert [f["title"] for f in found["fixed"]] == [WRONG["title"]]
+    assert (found["new"], found["persisting"], found["reopened"], found["rounds"]) == ([], [], [], [1, 2])
+    code, out, _ = run(capfd, "compare", "1", "2")
+    assert (code, "fixed" in out) == (0, True)
+    rounds = run_json(capfd, "history")[1]["rounds"]
+    assert [(r["round"], r["verdict"]) for r in rounds] == [(2, "APPROVE"), (1, "REQUEST CHANGES")]
+    assert "APPROVE" in run(capfd, "history", "--all")[1]
+    progress = run_json(capfd, "progress")[1]
+    assert (progress["round"], progress["phase"], progress["phase_number"]) == (2, "complete", 8)
+    assert progress["reviewers"] == [{"name": "quality-1", "state": "answered"}]
+    assert 0 <= progress["seconds"] < 60
+    assert "[x] 8 complete" in run(capfd, "progress")[1]
+
+
+def test_progress_of_an_unfinished_round(here, capfd):
+    run(capfd)
+    commit(here, {"app.py": CHANGED + "# more\n"})
+    (session_of(here) / "rounds/round-2/reviews").mkdir(parents=True)
+    progress = run_json(capfd, "progress")[1]
+    assert (progress["round"], progress["complete"], progress["phase"]) == (2, False, "context")
+    assert progress["phases"][0] == {"number": 1, "name": "context", "state": "due"}
+
+
+def test_accepting_a_finding(here, capfd):
+    run(capfd)
+    assert run(capfd, "accept", "F1", "--reason", "wanted")[0] == 0
+    assert run(capfd, "accept", "F9")[0] == 2
+    run(capfd, "--again")
+    assert run_json(capfd, "show")[1]["verdict"] == "APPROVE"
+
+
+def test_closing_a_session(here, capfd):
+    run(capfd)
+    assert run(capfd, "close")[0] == 0
+    assert json.loads((session_of(here) / "state.json").read_text())["status"] == "closed"
+
+
+def test_parse_reads_our_own_files_and_others(here, capfd, tmp_path):
+    run(capfd)
+    final = session_of(here) / "rounds/round-1/final.md"
+    code, found = run_json(capfd, "parse", str(final))
+    assert (code, found["verdict"], found["counts"]["blockers"]) == (0, "REQUEST CHANGES", 1)
+    reviewer = session_of(here) / "rounds/round-1/reviews/quality-1.md"
+    assert [f["title"] for f in run_json(capfd, "parse", str(reviewer))[1]["findings"]] == [WRONG["title"]]
+    (tmp_path / "theirs.md").write_text("## Verdict: APPROVE\n\n## Blockers\n\nNone.\n")
+    assert run(capfd, "parse", str(tmp_path / "theirs.md"))[1].startswith("verdict: APPROVE; 0 blockers")
+
+
+def test_sarif(here, capfd, tmp_path):
+    run(capfd, "--sarif", str(tmp_path / "out/a.sarif"))
+    log = json.loads((tmp_path / "out/a.sarif").read_text())
+    assert [r["ruleId"] for r in log["runs"][0]["results"]] == ["rondel/blocker"]
+    run(capfd, "show", "--sarif", str(tmp_path / "b.sarif"))
+    assert json.loads((tmp_path / "b.sarif").read_text()) == log
+
+
+def test_requirements_and_a_one_off_reviewer(here, capfd, tmp_path):
+    (tmp_path / "spec.md").write_text("It adds.\n")
+    code, _, _ = run(capfd, "--requirements", str(tmp_path / "spec.md"), "--reviewer", "one who has run this")
+    assert code == 0
+    assert (session_of(here) / "requirements.md").read_text() == "It adds.\n"
+    assert (session_of(here) / "rounds/round-1/reviews/ephemeral-1.md").exists()
+
+
+def fake_gh(folder, pages):
+    """A `gh` that answers from a table and notes what it was sent."""
+    program = folder / "bin/gh"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!{sys.executable}\nimport json, sys\npages = {pages!r}\n"
+        f"sent = open({str(folder / 'sent.jsonl')!r}, 'a')\n"
+        "if '--input' in sys.argv:\n"
+        "    sent.write(json.dumps(json.load(sys.stdin)) + '\\n')\n    sys.exit(0)\n"
+        "print(next(v for k, v in pages.items() if k in ' '.join(sys.argv)))\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return program.parent
+
+
+def test_posting_sends_once_and_a_dry_run_sends_nothing(here, capfd, tmp_path, monkeypatch):
+    run(capfd)
+    head = git(here, "rev-parse", "HEAD")
+    pages = {"pr view": json.dumps({"number": 3, "headRefOid": head}), "api": "[]"}
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{fake_gh(tmp_path, pages)}:{path}")
+    code, out, _ = run(capfd, "post", "--dry-run")
+    assert (code, (tmp_path / "sent.jsonl").read_text()) == (0, "")
+    assert "on app.py:2:" in out
+    assert run(capfd, "post", "--pr", "3")[0] == 0
+    (sent,) = [json.loads(line) for line in (tmp_path / "sent.jsonl").read_text().splitlines()]
+    assert [c["line"] for c in sent["comments"]] == [2]
+    more = tmp_path / "again"
+    more.mkdir()
+    monkeypatch.setenv(
+        "PATH", f"{fake_gh(more, {**pages, 'api': json.dumps([{'body': sent['body']}])})}:{path}"
+    )
+    code, _, err = run(capfd, "post", "--pr", "3")
+    assert (code, (more / "sent.jsonl").read_text()) == (0, "")
+    assert "there already" in err
+
+
+def test_a_dry_run_of_posting_works_without_gh(here, capfd, tmp_path, monkeypatch):
+    run(capfd)
+    (tmp_path / "few").mkdir()
+    for name in ("git", "sh"):
+        (tmp_path / "few" / name).symlink_to(f"/usr/bin/{name}")
+    monkeypatch.setenv("PATH", str(tmp_path / "few"))
+    code, out, err = run(capfd, "post", "--pr", "12", "--dry-run")
+    assert code == 0
+    assert "pull request 12" in out
+    assert "not known" in err
+    assert run(capfd, "post", "--pr", "12")[0] == 1
+
+
+def test_a_pull_request_is_reviewed_through_gh(here, capfd, tmp_path, monkeypatch):
+    head, base = git(here, "rev-parse", "feature"), git(here, "rev-parse", "main")
+    git(here, "checkout", "-q", "main")
+    shown = {
+        "number": 7,
+        "headRefName": "feature",
+        "headRefOid": head,
+        "baseRefName": "main",
+        "baseRefOid": base,
+    }
+    monkeypatch.setenv("PATH", f"{fake_gh(tmp_path, {'pr view': json.dumps(shown)})}:{os.environ['PATH']}")
+    assert run(capfd, "--pr", "7")[0] == 0
+    assert session_of(here).name.endswith("-feature")
+
+
+def test_a_damaged_state_json_stops_nothing(here, capfd):
+    run(capfd)
+    commit(here, {"app.py": CHANGED + "# more\n"})
+    (session_of(here) / "state.json").write_text("{")
+    assert run(capfd)[0] == 0
+    assert json.loads((session_of(here) / "state.json").read_text())["current_round"] == 2
+    assert (session_of(here) / ".rondel/aside/state.json.damaged-1").read_text() == "{"
+
+
+def test_help_names_the_options_and_the_commands(here, capfd):
+    code, out, _ = run(capfd, "--help")
+    assert code == 0
+    for word in ("--team", "--requirements", "--fail-on-changes", "compare", "resolve", "parse"):
+        assert word in out
+
+
+def test_from_a_folder_inside_the_repository(here, capfd, monkeypatch):
+    (here / "deep/er").mkdir(parents=True)
+    monkeypatch.chdir(here / "deep/er")
+    assert run(capfd)[0] == 0
+    assert session_of(here).is_dir()
