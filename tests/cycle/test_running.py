@@ -189,8 +189,13 @@ def test_a_blocker_of_a_person_holds_the_cycle_until_it_is_out_of_the_way(repo):
     assert repo.calls == []
     assert "blocker B-1: no credentials yet" in repo.rondel("cycle", "status")
     repo.rondel("cycle", "unblock", repo.id, "B-2", exit_code=2)
+    repo.rondel("cycle", "block", repo.id, "and another")
+    repo.rondel("cycle", "pause", repo.id)
+    repo.rondel("cycle", "unblock", repo.id, "B-2")
+    assert repo.state["status"] == "paused", "an answer alone does not make it go on"
+    repo.rondel("cycle", "resume", exit_code=3)
     repo.rondel("cycle", "unblock", repo.id, "B-1", "--resolution", "they came")
-    (blocker,) = repo.state["coordination"]["blockers"]
+    blocker = repo.state["coordination"]["blockers"][0]
     assert (blocker["status"], blocker["resolution"], blocker["reported_by"]) == (
         "resolved",
         "they came",

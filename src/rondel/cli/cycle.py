@@ -168,7 +168,7 @@ def decide(
     chosen = _chosen(hall.state(ref), decision, option)
     _change(hall, ref, transitions.make_decision(decision, chosen, by))
     say(f"{ref.name}: {decision}: {chosen}")
-    _go_on(hall, ref, no_run=no_run, agents_max=agents_max, as_json=as_json)
+    _go_on(hall, ref, no_run=no_run or _rests(hall, ref), agents_max=agents_max, as_json=as_json)
 
 
 def _chosen(state: State, name: str, option: str) -> str:
@@ -234,7 +234,7 @@ def unblock(
     status = "workaround" if workaround else "resolved"
     _change(hall, ref, transitions.settle_blocker(blocker, status, resolution or f"{status} by the user"))
     say(f"{ref.name}: {blocker} {status}")
-    _go_on(hall, ref, no_run=no_run, agents_max=agents_max, as_json=as_json)
+    _go_on(hall, ref, no_run=no_run or _rests(hall, ref), agents_max=agents_max, as_json=as_json)
 
 
 @command.command()
@@ -369,6 +369,14 @@ def _go_on(hall: Hall, ref: SessionRef, *, no_run: bool, agents_max: int | None,
         _run(hall, ref, as_json=as_json, agents_max=agents_max)
     if as_json:
         emit({"session": ref.name, "state": hall.summary(ref).state})
+
+
+def _rests(hall: Hall, ref: SessionRef) -> bool:
+    """Whether a person paused it: an answer alone does not make it go on."""
+    rests = hall.summary(ref).status is Status.PAUSED
+    if rests:
+        say(f"{ref.name}: it is paused; `rondel cycle resume {ref.id}` goes on")
+    return rests
 
 
 def _run(
