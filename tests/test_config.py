@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rondel import config
+from rondel.api import Hall
 from rondel.errors import ConfigError
 
 WORKFLOWS = frozenset({"review", "task"})
@@ -78,6 +79,7 @@ def test_the_public_contract_is_read_as_it_is_written(tmp_path):
         ('[agents.x]\nkind = "command"\n', ["agents.x.command"]),
         ('[agents.x]\nkind = "claude"\ntimeout = 3\n', ["agents.x.timeout", "timeout_s"]),
         ('[agents.x]\nkind = "claude"\ntimeout_s = 0\n', ["agents.x.timeout_s", "0"]),
+        ('[agents.x]\nkind = "claude"\ntimeout_s = inf\n', ["agents.x.timeout_s", "inf"]),
         ('[agents.x]\nkind = "claude"\nenv = { A = 1 }\n', ["agents.x.env.A", "1"]),
         ('agents = "claude"\n', ["agents", "claude"]),
         ('[roles]\ndefault = "nobody"\n', ["roles.default", "nobody", "checks"]),
@@ -92,6 +94,7 @@ def test_a_wrong_setting_is_named_with_its_value_and_what_is_allowed(tmp_path, t
     for word in [*words, "rondel.toml"]:
         assert word in str(e.value)
     assert e.value.exit_code == 2
+    assert str(e.value).count("rondel.toml") == 1, "one line for one mistake"
 
 
 def test_a_file_that_is_not_utf_8_is_named(tmp_path):
@@ -113,6 +116,23 @@ def test_an_error_names_the_file_it_is_in(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.rondel.limits]\nagents_max = 'x'\n")
     with pytest.raises(ConfigError, match=r"pyproject\.toml: limits\.agents_max"):
         load(tmp_path)
+
+
+def test_a_table_of_ours_in_pyproject_is_a_table(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool]\nrondel = 3\n")
+    with pytest.raises(ConfigError, match=r"pyproject\.toml: rondel = 3 must be a table"):
+        load(tmp_path)
+
+
+def test_every_workflow_s_table_is_checked_whichever_command_is_called(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.rondel.review]\nratio = 'x'\n")
+    (tmp_path / "rondel.toml").write_text("[review]\nratio = 1\n")
+    with pytest.raises(ConfigError, match=r"pyproject\.toml: review\.ratio"):
+        config.load(tmp_path, workflows=WORKFLOWS, kinds=KINDS, defaults=lambda _: DEFAULTS)
+    (tmp_path / "pyproject.toml").unlink()
+    (tmp_path / "rondel.toml").write_text("[review]\ntypo = 1\n")
+    with pytest.raises(ConfigError, match=r"rondel\.toml: review\.typo is not a setting"):
+        _ = Hall(tmp_path).config
 
 
 def test_without_settings_the_first_cli_on_the_path_works(tmp_path):

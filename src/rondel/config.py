@@ -8,7 +8,7 @@ error names the file, the key, the value and what is allowed.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,7 +20,7 @@ from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
 from rondel.model.roles import match_role
 
-Positive = Annotated[float, Field(gt=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
 FALLBACK = {"review": "checks"}  # what serves a workflow where no agent is installed; others: manual
@@ -36,8 +36,8 @@ class AgentTable(_Table):
 
     kind: str
     command: list[str] | str | None = None
-    timeout_s: Positive | Annotated[int, Field(gt=0)] = 1800
-    idle_s: Positive | Annotated[int, Field(gt=0)] = 600
+    timeout_s: Positive = 1800
+    idle_s: Positive = 600
     turns_max: Count = 200
     model: str = ""
     env: dict[str, str] = Field(default_factory=dict)
@@ -52,9 +52,9 @@ class Limits(_Table):
     agents_max: Count = 4
     attempts_max: Count = 2
     cutoffs_max: Count = 5  # how often an action may be cut off by its driver's death
-    usd_max: float | int | None = Field(default=None, ge=0)
+    usd_max: float | None = Field(default=None, ge=0)
     tokens_max: int | None = Field(default=None, ge=0)
-    seconds_max: float | int | None = Field(default=None, gt=0)
+    seconds_max: float | None = Field(default=None, gt=0)
 
 
 class Project(_Table):
@@ -105,17 +105,28 @@ class Config:
 
 
 def load(
-    root: Path, *, workflows: frozenset[str], kinds: frozenset[str], detected: tuple[str, ...] = ()
+    root: Path,
+    *,
+    workflows: frozenset[str],
+    kinds: frozenset[str],
+    detected: tuple[str, ...] = (),
+    defaults: Callable[[str], Mapping[str, object]] | None = None,
 ) -> Config:
-    """The settings for a repository. ConfigError names what is wrong and where."""
+    """The settings for a repository. ConfigError names what is wrong and where.
+
+    `defaults` gives a workflow's own settings; with it their tables are checked too.
+    """
     merged: dict[str, object] = {}
     source = "rondel.toml"
     for path, table in _files(root):
         found = _parse(path)
         for key in table:
-            found = _sub(found, key)
+            found = _sub(found, key, path)
         if found:
             _check(found, str(path), workflows, kinds)
+            if defaults is not None:
+                for name in sorted(workflows & set(found)):
+                    check_table(str(path), name, _sub(found, name, path), defaults(name))
             merged = _merge(merged, found)
             source = str(path)
     file = _check(merged, source, workflows, kinds)
@@ -151,9 +162,11 @@ def _parse(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path} cannot be read: {e.strerror}") from e
 
 
-def _sub(table: dict[str, object], key: str) -> dict[str, object]:
-    inner = table.get(key)
-    return inner if isinstance(inner, dict) else {}
+def _sub(table: dict[str, object], key: str, path: Path) -> dict[str, object]:
+    inner = table.get(key, {})
+    if not isinstance(inner, dict):
+        raise ConfigError(f"{path}: {key} = {inner!r} must be a table")
+    return inner
 
 
 def _merge(under: dict[str, object], over: dict[str, object]) -> dict[str, object]:
