@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 from harness import REF, ScriptedAgent, content, hall, repository, start
 
-from rondel.agents.base import Reply, Request
+from rondel.agents.base import Beat, Reply, Request
 from rondel.engine.report import Stopped
+from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Usage
 
 
@@ -333,6 +335,44 @@ def test_what_it_cost_is_noted_with_every_answer(root):
     finished = [e for e in journal(root) if e["kind"] == "finished" and "usage" in e]
     assert [e["usage"]["input_tokens"] for e in finished] == [7, 7]
     assert {e["usage"]["usd"] for e in finished} == {0.5}
+
+
+def test_the_journal_says_how_a_file_came_about(root):
+    start(root, auto=True, width=1)
+    configure(root, '[agents.m]\nkind = "mock"\nscript = "x"\nmodel = "large"\n[roles]\ndefault = "m"\n')
+    agent = ScriptedAgent()
+    hall(root, agent).drive(REF)
+    began, ended = (
+        next(e for e in journal(root) if e["kind"] == kind and e["action"] == "final.md")
+        for kind in ("started", "finished")
+    )
+    assert (began["agent"], began["model"], began["role"]) == ("m", "large", "small.closer")
+    assert set(began["inputs"]) == {"round-1/sum.json"}
+    asked = next(r for r in agent.seen if r.action == "final.md")
+    assert ended["prompt"] == digest(asked.prompt)
+    assert ended["files"] == {"final.md": ended["result"]}
+    assert {"usage", "seconds", "at"} <= set(ended)
+
+
+def test_the_heartbeat_says_who_works_since_when_and_what_it_cost(root):
+    start(root, auto=True, width=2)
+    configure(root, "[limits]\nagents_max = 1\n")
+    found = []
+
+    class Watched(ScriptedAgent):
+        async def run(self, request, beat):
+            beat(Beat(tokens=7, text="reading"))
+            if request.action.endswith("2.md"):
+                await asyncio.sleep(2.2)
+                found.append(hall(root).heartbeat(REF))
+            return await super().run(request, beat)
+
+    hall(root, Watched(spending(Usage(90, 10, 0, 0.5)))).drive(REF)
+    (row,) = found[0]["actions"]
+    assert (row["action"], row["agent"]) == ("round-1/notes/2.md", "manual")
+    assert (row["last"], row["tokens"]) == ("reading", 7)
+    assert row["elapsed_s"] >= row["last_output_s"] > 0
+    assert found[0]["usage"] == {"input_tokens": 90, "output_tokens": 10, "cached_tokens": 0, "usd": 0.5}
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,17 @@ def test_another_agent_for_the_role_is_named(root):
     assert "small.writer is now other, was manual" in reasons(root)["round-1/notes/1.md"]
 
 
+def test_another_model_for_the_role_is_named_also_when_it_is_the_default_again(root):
+    mock = '[agents.m]\nkind = "mock"\nscript = "x.json"\nmodel = "large"\n[roles]\ndefault = "m"\n'
+    (root / "rondel.toml").write_text(mock)
+    hall(root).drive(REF, redo=True)
+    assert reasons(root)["round-1/notes/1.md"] == ()
+    (root / "rondel.toml").write_text(mock.replace('"large"', '"small"'))
+    assert reasons(root)["round-1/notes/1.md"] == ("the model of m is now small, was large",)
+    (root / "rondel.toml").write_text(mock.replace('model = "large"\n', ""))
+    assert reasons(root)["round-1/notes/1.md"] == ("the model of m is now its default, was large",)
+
+
 def test_resuming_alone_redoes_nothing_stale(root):
     (root / REF.folder / "topic.md").write_text("fish\n")
     agent = ScriptedAgent()

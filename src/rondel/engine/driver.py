@@ -341,13 +341,15 @@ class Driver(Generic[S]):
         rows = [notes.row(path, f, now) for path, f in self._flights.items()]
         path = self._session.run / "heartbeat.json"
         temporary = path.with_suffix(".tmp")
-        body = json.dumps({"at": stamp(self._tools.clock()), "actions": rows})
+        ledger = self._session.ledger
+        total = {"seconds": round(ledger.seconds), "usage": usage_json(ledger.usage)}
+        body = json.dumps({"at": stamp(self._tools.clock()), "actions": rows, **total})
         with suppress(OSError):  # a view of the run is not worth ending it
             temporary.write_text(body, encoding="utf-8")
             temporary.replace(path)
         if self._view is not None:
             summary = self._session.workflow.summary(self._session.state)
-            self._view.tick(list(self._flights.values()), self._session.ledger, summary)
+            self._view.tick(list(self._flights.values()), ledger, summary)
 
     # -- the end ------------------------------------------------------------------------
 

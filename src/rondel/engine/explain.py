@@ -69,10 +69,9 @@ def _reasons(session: Session[S], config: Config, record: Record) -> tuple[str, 
         agent = config.agent_for(record.role)
         if agent.name != record.agent:
             reasons.append(f"{record.role} is now {agent.name}, was {record.agent}")
-        elif agent.model != record.model and agent.model:
-            reasons.append(
-                f"the model of {agent.name} is now {agent.model}, was {record.model or 'its default'}"
-            )
+        elif agent.model != record.model:
+            now, was = (model or "its default" for model in (agent.model, record.model))
+            reasons.append(f"the model of {agent.name} is now {now}, was {was}")
     return tuple(reasons)
 
 

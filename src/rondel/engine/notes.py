@@ -61,6 +61,7 @@ def finished_fields(
         "files": wrote,
         "inputs": flight.inputs if isinstance(flight.job.action, Derive) else None,
         "error": outcome.error[:ERROR_MAX],
+        "prompt": outcome.prompt,
         "result": digest(outcome.text) if outcome.text else None,
         "until": stamp(outcome.until) if outcome.until else None,
         "commit": outcome.commit,

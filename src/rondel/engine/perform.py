@@ -110,7 +110,7 @@ class Performer(Generic[S]):
         if wrong:
             answer = await self._repair(agent, request, answer, wrong, beat)
             wrong = self._wrong(ask, answer)
-        outcome = _of_answer(answer, settings)
+        outcome = replace(_of_answer(answer, settings), prompt=digest(prompt))
         if wrong:
             outcome = replace(outcome, ended=Ended.REJECTED, error=wrong)
         if outcome.ok and ask.workspace.access is Access.WRITE:

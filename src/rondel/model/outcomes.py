@@ -61,6 +61,7 @@ class Outcome:
     finished_at: datetime | None = None
     agent: str = ""
     model: str = ""
+    prompt: str = ""  # the digest of what was asked
     until: datetime | None = None  # PARKED: when to try again
     exit_code: int | None = None  # Run, and command agents
     commit: str | None = None  # WRITE workspace: the commit that holds the edit
