@@ -88,7 +88,11 @@ class Hall:
         """The settings of this repository, checked."""
         names = frozenset(self.workflow_names())
         return settings.load(
-            self.root, workflows=names, kinds=frozenset(roster.kinds()), detected=tuple(roster.detect())
+            self.root,
+            workflows=names,
+            kinds=frozenset(roster.kinds()),
+            detected=tuple(roster.detect()),
+            defaults=lambda name: self.workflow(name).settings(),
         )
 
     def workflow_names(self) -> list[str]:
@@ -201,11 +205,14 @@ class Hall:
     def artifact(self, ref: SessionRef, name: str | None, number: int | None = None) -> str | None:
         """The file that a person means: by any unique part of its path, or the one that matters most."""
         if name is None:
-            return self.workflow(ref.workflow).artifact(self.state(ref), number)
+            found = self.workflow(ref.workflow).artifact(self.state(ref), number)
+            if found is None and number is not None:
+                raise UsageError(f"{ref.name} has no round {number} to show; `rondel status {ref.name}`")
+            return found
         marks = ("",) if number is None else (f"round-{number}/", f"iteration-{number}/")
-        found = [p for p in self.artifacts(ref) if name in p and any(m in p for m in marks)]
-        exact = [p for p in found if p == name or p.endswith(f"/{name}")]
-        match exact or found:
+        named = [p for p in self.artifacts(ref) if name in p and any(m in p for m in marks)]
+        exact = [p for p in named if p == name or p.endswith(f"/{name}")]
+        match exact or named:
             case [path]:
                 return path
             case []:

@@ -76,6 +76,56 @@ def test_a_session_that_is_not_there_is_usage_and_says_what_there_is(repo, env):
     assert "nothing" in done.stderr
 
 
+def test_a_folder_that_is_gone_is_said_so(repo, env):
+    script = f"mkdir sub && cd sub && rmdir ../sub && exec {sys.executable} -m rondel status"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=repo, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("rondel: the current folder is gone")
+
+
+def reviewed(repo: Path) -> str:
+    """A session as another tool leaves it: one complete round."""
+    folder = repo / ".ocr/sessions/2026-11-15-main"
+    (folder / "rounds/round-1").mkdir(parents=True)
+    (folder / "rounds/round-1/final.md").write_text("# The final review\n")
+    return "review:2026-11-15-main"
+
+
+def test_a_round_is_shown_by_its_number_and_one_that_is_not_there_is_usage(repo, env):
+    name = reviewed(repo)
+    assert rondel(repo, env, "show", name, "--round", "1").stdout == "# The final review\n"
+    done = rondel(repo, env, "show", name, "--round", "9")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no round 9" in done.stderr
+
+
+def test_completion_offers_the_sessions(repo, env):
+    name = reviewed(repo)
+    words = {"COMP_WORDS": "rondel show rev", "COMP_CWORD": "2", "_RONDEL_COMPLETE": "bash_complete"}
+    done = subprocess.run(
+        [*RONDEL], cwd=repo, env={**env, **words}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert name in done.stdout
+
+
+def test_status_has_the_shape_that_programs_rely_on(repo, env):
+    name = reviewed(repo)
+    body = json.loads(rondel(repo, env, "status", "--json").stdout)
+    assert list(body) == ["schema_version", "sessions"]
+    (entry,) = body["sessions"]
+    keys = ["session", "workflow", "id", "title", "status", "phase", "progress", "waiting_for", "path"]
+    assert list(entry) == [*keys, "updated_at", "problems"]
+    assert entry["session"] == f"{entry['workflow']}:{entry['id']}" == name
+    assert entry["path"] == ".ocr/sessions/2026-11-15-main"
+    assert set(entry["progress"]) == {"done", "total"}
+    assert [set(p) for p in entry["problems"]] == [{"rule", "file", "message", "repair"}]
+    (one,) = json.loads(rondel(repo, env, "status", "main", "--json").stdout)["sessions"]
+    assert {k: one[k] for k in entry} == entry
+    assert set(one) - set(entry) == {"state"}
+
+
 def test_status_of_nothing_is_empty_json(repo, env):
     done = rondel(repo, env, "status", "--json")
     assert done.returncode == 0

@@ -13,6 +13,7 @@ from rich.console import Console
 from rondel.api import SCHEMA_VERSION, Hall
 from rondel.cli.live import live_view
 from rondel.engine.report import Report, Stopped
+from rondel.errors import RondelError
 from rondel.model.workflow import SessionRef
 
 PIPE_WIDTH = 240
@@ -35,7 +36,10 @@ def say(words: str) -> None:
 
 def here() -> Hall:
     """The hall of the repository around the current folder."""
-    return Hall.open(Path.cwd())
+    try:
+        return Hall.open(Path.cwd())
+    except FileNotFoundError:
+        raise RondelError("the current folder is gone; change to one that is there") from None
 
 
 def emit(body: dict[str, object]) -> None:

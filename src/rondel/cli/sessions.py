@@ -14,8 +14,10 @@ from rich.table import Table
 
 from rondel.api import Hall
 from rondel.cli.common import console, emit, here, json_option, run_session, say
-from rondel.cli.live import clock
+from rondel.cli.live import clock, cost
+from rondel.engine.ledger import usage_of
 from rondel.errors import UsageError
+from rondel.model.outcomes import NO_USAGE
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
@@ -133,13 +135,14 @@ def watch(session: str | None, once: bool) -> None:
 
 def _watch_table(hall: Hall, ref: SessionRef) -> Table:
     found = hall.summary(ref)
+    beat = hall.heartbeat(ref)
     progress = f" {found.done}/{found.total}" if found.total else ""
-    table = Table(
-        title=f"{ref.name}: {found.status.value}, {found.phase}{progress}", title_justify="left", box=None
-    )
+    spent = cost(usage_of(beat.get("usage")) or NO_USAGE)
+    head = f"{ref.name}: {found.status.value}, {found.phase}{progress}" + (f", {spent}" if spent else "")
+    table = Table(title=head, title_justify="left", box=None)
     for name in ("action", "agent", "for", "last output", "tokens"):
         table.add_column(name, overflow="fold")
-    rows = hall.heartbeat(ref).get("actions") if found.status is Status.RUNNING else None
+    rows = beat.get("actions") if found.status is Status.RUNNING else None
     for row in rows if isinstance(rows, list) else []:
         if isinstance(row, dict):
             quiet = f"{clock(float(row.get('last_output_s', 0)))} ago"
