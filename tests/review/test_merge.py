@@ -100,6 +100,16 @@ def test_one_reviewers_same_words_at_two_places_are_two_findings():
     assert groups(findings) == {frozenset({0}), frozenset({1}), frozenset({2})}
 
 
+def test_two_rules_are_two_findings_even_on_one_line():
+    here = {"file": "a.py", "line": 3}
+    findings = [
+        {"reviewer": "quality-1", "text": "subprocess.run without check", "rule": "PLW1510", **here},
+        {"reviewer": "security-1", "text": "subprocess.run with shell=True", "rule": "S602", **here},
+        {"reviewer": "principal-1", "text": "subprocess.run with shell=True runs a shell", **here},
+    ]
+    assert groups(findings) == {frozenset({0}), frozenset({1, 2})}
+
+
 def test_two_reviewers_at_one_place_are_merged_more_easily_than_in_two_files():
     here = [
         {"reviewer": "a", "text": "The handle leaks", "file": "a.py", "line": 10},

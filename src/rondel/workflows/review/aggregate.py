@@ -91,7 +91,10 @@ def aggregate(reviews: Mapping[str, str], change: Change) -> tuple[Item, ...]:
     """All findings of a round, the gravest first, numbered F1, F2 and so on."""
     findings = checked((f for name in sorted(reviews) for f in findings_in(reviews[name], name)), change)
     groups = merge_findings(
-        [{"reviewer": f.reviewer, "text": f.text, "file": f.file, "line": f.line} for f in findings]
+        [
+            {"reviewer": f.reviewer, "text": f.text, "file": f.file, "line": f.line, "rule": f.rule}
+            for f in findings
+        ]
     )
     items = [
         _item(part, g["kept"], g["score"])

@@ -130,6 +130,7 @@ def _similar(carried: Sequence[Carried], items: Sequence[Item]) -> dict[str, str
                 "text": f.text,
                 "file": f.file,
                 "line": None,
+                "rule": f.rule,
             }
             for n, f in enumerate(rows)
         ]

@@ -24,7 +24,9 @@ from rondel.workflows.review.analysers.patterns import PATTERN
 from rondel.workflows.review.analysers.ruff import RUFF
 from rondel.workflows.review.analysers.secrets import SECRETS
 from rondel.workflows.review.analysers.shellcheck import SHELLCHECK
+from rondel.workflows.review.change import parse_diff
 from rondel.workflows.review.findings import Category, Finding, Severity
+from rondel.workflows.review.markdown import fenced
 
 ANALYSERS: tuple[Analyser, ...] = (RUFF, SHELLCHECK, SECRETS, COMPLEXITY, PARSABLE, PATTERN)
 FILES_MAX = 1_000
@@ -70,26 +72,9 @@ def _diff(prompt: str) -> str:
     return match[2] if match else ""
 
 
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-
-
 def changed_lines(diff: str) -> dict[str, frozenset[int]]:
     """The lines that a unified diff wrote, by file; deleted files have none."""
-    found: dict[str, set[int]] = {}
-    path, number, old_left, new_left = "", 0, 0, 0
-    for line in diff.split("\n"):
-        if old_left > 0 or new_left > 0:
-            if line.startswith("+"):
-                found.setdefault(path, set()).add(number)
-            old_left -= line[:1] in ("-", " ", "")
-            new_left -= line[:1] in ("+", " ", "")
-            number += line[:1] in ("+", " ", "")
-        elif line.startswith("+++ "):
-            path = line[4:].split("\t")[0].removeprefix("b/")
-        elif match := _HUNK.match(line):
-            old_left, number, new_left = int(match[1] or 1), int(match[2]), int(match[3] or 1)
-    found.pop("/dev/null", None)
-    return {name: frozenset(numbers) for name, numbers in found.items()}
+    return {file.path: file.added_lines for file in parse_diff(diff) if file.added_lines}
 
 
 def read_changed(root: Path, lines: Mapping[str, frozenset[int]]) -> tuple[list[ChangedFile], list[str]]:
@@ -153,7 +138,7 @@ def _see(kind: str, files: Sequence[ChangedFile], run: Run, scratch: Path, skipp
             trouble.append(f"{looked.trouble}; not checked by it: {_named([f.path for f in wanted])}")
         else:
             used.append(f"{analyser.name} ({_files(len(wanted))})")
-    unknown = [file.path for file in files if file.path not in covered]
+    unknown = [file.path for file in files if file.path not in covered and file.is_code]
     if unknown and not trouble:
         trouble.append(f"no analyser for {kind} covers: {_named(unknown)}")
     kept = _on_changed_lines(hits, files)
@@ -241,12 +226,12 @@ def _render(kind: str, seen: _Seen, count: int) -> str:
 def _document(summary: str, findings: Sequence[Finding], well: str, questions: Sequence[str]) -> str:
     parts = ["## Summary", summary, "## Findings"]
     parts += [_shown(number, finding) for number, finding in enumerate(findings, 1)] or ["None."]
-    parts += ["## What works well", f"- {well}" if well else "Analysers do not praise."]
+    parts += ["## What works well", f"- {well}" if well else "None."]
     parts += ["## Questions", "\n".join(f"- {text}" for text in questions) or "None."]
     ours = {"reviewer", "verified", "fingerprint"}
     block = {"findings": [{k: v for k, v in f.document().items() if k not in ours} for f in findings]}
     text = json.dumps(block, indent=1, ensure_ascii=False)
-    return "\n\n".join((*parts, _fenced(text, "json"))) + "\n"
+    return "\n\n".join((*parts, fenced(text, "json"))) + "\n"
 
 
 def _shown(number: int, finding: Finding) -> str:
@@ -256,7 +241,7 @@ def _shown(number: int, finding: Finding) -> str:
         _plain(finding.problem),
     ]
     if finding.evidence:
-        rows.append(_fenced(finding.evidence))
+        rows.append(fenced(finding.evidence))
     if finding.suggestion:
         rows.append(f"Suggestion: {_plain(finding.suggestion)}")
     return "\n\n".join(rows)
@@ -266,13 +251,6 @@ def _plain(text: str) -> str:
     """A text of one line that starts no heading, list, quotation or fence."""
     line = " ".join(text.split()).replace("```", "...")
     return re.sub(r"^(?=[#>*+~|=-])", r"\\", line)
-
-
-def _fenced(text: str, language: str = "") -> str:
-    """A text in a fence that is longer than any in it."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _files(count: int) -> str:

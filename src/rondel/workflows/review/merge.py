@@ -51,22 +51,24 @@ class _Item:
     text: str
     file: str | None
     line: int | None
+    rule: str = ""
 
     @property
-    def key(self) -> tuple[str, str, str, int, int]:
+    def key(self) -> tuple[str, str, str, int, str, int]:
         """A canonical order, so that the order of the findings does not matter."""
-        return (self.text, self.reviewer, self.file or "", self.line or 0, self.index)
+        return (self.text, self.reviewer, self.file or "", self.line or 0, self.rule, self.index)
 
     @property
-    def said(self) -> tuple[str, str, str | None, int | None]:
+    def said(self) -> tuple[str, str, str | None, int | None, str]:
         """What makes two findings of one reviewer the same words at the same place."""
-        return (self.reviewer, self.text, self.file, self.line)
+        return (self.reviewer, self.text, self.file, self.line, self.rule)
 
 
 def merge_findings(findings: Sequence[Mapping[str, object]]) -> list[Group]:
     """The findings as groups, the best supported first. Each is in exactly one group.
 
-    A finding is `{"reviewer", "text", "file", "line"}`; file and line may be null. The more
+    A finding is `{"reviewer", "text", "file", "line"}`; file and line may be null, and `rule`
+    may name the rule an analyser found broken: two rules are two findings. The more
     reviewers stand behind a group, the less concrete it must be to be kept: three always do;
     one alone must say what goes wrong, in which code, without hedging. The bar is lower for a
     reviewer who says little, and among few reviewers.
@@ -87,6 +89,7 @@ def _item(index: int, finding: Mapping[str, object]) -> _Item:
         text=" ".join(text[:TEXT_MAX].split()) if isinstance(text, str) else "",
         file=file if isinstance(file, str) and file else None,
         line=line if isinstance(line, int) and not isinstance(line, bool) else None,
+        rule=str(finding.get("rule") or ""),
     )
 
 
@@ -190,7 +193,9 @@ def _vectors(counts: Sequence[Counter[str]]) -> list[dict[str, float]]:
 
 
 def _by_place(a: _Item, b: _Item) -> float:
-    """What reviewer and place add: a reviewer's two places are two findings, whatever the words."""
+    """What reviewer, rule and place add: a reviewer's two places, or two rules, are two findings."""
+    if a.rule and b.rule and a.rule != b.rule:
+        return _NEVER
     same_reviewer = a.reviewer == b.reviewer
     if a.file is None or b.file is None:
         return -SAME_REVIEWER if same_reviewer else 0.0

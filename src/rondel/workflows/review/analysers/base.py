@@ -20,6 +20,58 @@ from rondel.workflows.review.findings import Category, Severity
 TIMEOUT_S = 120.0
 QUALITY, SECURITY, PERFORMANCE, RELIABILITY = "quality", "security", "performance", "reliability"
 TYPES = (QUALITY, SECURITY, PERFORMANCE, RELIABILITY)
+# The endings of the languages that lizard measures, and of those that are run without it.
+MEASURED = frozenset(
+    (
+        *(
+            ".c",
+            ".cc",
+            ".cpp",
+            ".cxx",
+            ".h",
+            ".hpp",
+            ".m",
+            ".mm",
+            ".java",
+            ".cs",
+            ".js",
+            ".jsx",
+            ".mjs",
+            ".cjs",
+        ),
+        *(
+            ".ts",
+            ".tsx",
+            ".vue",
+            ".swift",
+            ".py",
+            ".rb",
+            ".php",
+            ".scala",
+            ".go",
+            ".lua",
+            ".rs",
+            ".kt",
+            ".kts",
+        ),
+        *(".f90", ".f95", ".gd", ".sol", ".erl", ".zig", ".pl", ".pm", ".r"),
+    )
+)
+CODE = MEASURED | {
+    ".sh",
+    ".bash",
+    ".ksh",
+    ".zsh",
+    ".ps1",
+    ".sql",
+    ".ex",
+    ".exs",
+    ".hs",
+    ".ml",
+    ".clj",
+    ".dart",
+    ".svelte",
+}
 
 
 class Run(Protocol):
@@ -65,6 +117,11 @@ class ChangedFile:
         words = self.line(1)[:200].removeprefix("#!").split() if self.line(1).startswith("#!") else []
         names = [PurePosixPath(word).name for word in words if not word.startswith("-") and "=" not in word]
         return next((name for name in names if name != "env"), "")
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it is something that runs, as far as its name and first line say."""
+        return self.suffix in CODE or bool(self.interpreter)
 
     @cached_property
     def is_test(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rondel.workflows.review.analysers.base import (
+    MEASURED,
     QUALITY,
     Analyser,
     ChangedFile,
@@ -24,42 +25,6 @@ from rondel.workflows.review.findings import Category, Severity
 COMPLEXITY_MAX = 15
 FAR_TOO_COMPLEX = 30
 LENGTH_MAX = 150
-_LANGUAGES = frozenset(
-    (
-        *(
-            ".c",
-            ".cc",
-            ".cpp",
-            ".cxx",
-            ".h",
-            ".hpp",
-            ".m",
-            ".mm",
-            ".java",
-            ".cs",
-            ".js",
-            ".jsx",
-            ".mjs",
-            ".cjs",
-        ),
-        *(
-            ".ts",
-            ".tsx",
-            ".vue",
-            ".swift",
-            ".py",
-            ".rb",
-            ".php",
-            ".scala",
-            ".go",
-            ".lua",
-            ".rs",
-            ".kt",
-            ".kts",
-        ),
-        *(".f90", ".f95", ".gd", ".sol", ".erl", ".zig", ".pl", ".pm", ".r"),
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -74,7 +39,7 @@ class Function:
 
 
 def _wants(file: ChangedFile) -> bool:
-    return file.suffix in _LANGUAGES
+    return file.suffix in MEASURED
 
 
 def _look(files: Sequence[ChangedFile], scratch: Path, run: Run) -> Looked:
