@@ -134,7 +134,7 @@ finding = st.fixed_dictionaries(
 
 
 @given(st.lists(finding, max_size=25))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_every_finding_is_in_exactly_one_group(findings: list[dict[str, object]]):
     merged = merge_findings(findings)
     members = sorted(index for group in merged for index in group["members"])
@@ -146,7 +146,7 @@ def test_every_finding_is_in_exactly_one_group(findings: list[dict[str, object]]
     st.lists(finding, max_size=15, unique_by=lambda f: (f["reviewer"], f["text"], f["file"], f["line"])),
     st.randoms(),
 )
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_the_order_of_the_findings_does_not_matter(findings: list[dict[str, object]], chance: random.Random):
     order = list(range(len(findings)))
     chance.shuffle(order)
@@ -159,7 +159,7 @@ def test_the_order_of_the_findings_does_not_matter(findings: list[dict[str, obje
 
 
 @given(st.lists(finding, max_size=15))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_two_places_of_one_reviewer_are_never_one_group(findings: list[dict[str, object]]):
     for group in merge_findings(findings):
         places: dict[object, set[object]] = {}
