@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from collections import Counter
 from pathlib import Path
 
@@ -34,11 +36,25 @@ def session(folder: Path):
     return root, begin(root, context=SMALL, request={"gate": "skip", "gates": {"domain.review": "manual"}})
 
 
-def one_run(root: Path, ref, calls: Path, die: int | None = None) -> int:
+def die_between_files(number: int):
+    """A hook that ends this process before that change of what the session's folder shows."""
+    count = 0
+
+    def point(operation: str, path: str) -> None:
+        nonlocal count
+        if operation in ("rename", "link", "unlink") and "/.rondel/run" not in str(path):
+            count += 1
+            if count == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return point
+
+
+def one_run(root: Path, ref, calls: Path, die: int | None = None, how=die_at) -> int:
     def work() -> int:
         files._swept.clear()  # a process of its own has swept nothing yet
         if die is not None:
-            disk.point = die_at(die)
+            disk.point = how(die)
         here = hall(root, ScriptedAgent(answer, calls=calls))
         while here.drive(ref).exit_code == 3:
             for question in here.waiting(ref):
@@ -84,7 +100,7 @@ def consistent(root: Path, ref) -> None:
 def check_after_death_at(point: int, folder: Path, undisturbed) -> bool:
     expected, calls = undisturbed
     root, ref = session(folder)
-    died = one_run(root, ref, folder / "calls", die=point)
+    died = one_run(root, ref, folder / "calls", die=point, how=die_between_files)
     assert died in (0, -9)
     consistent(root, ref)
     assert one_run(root, ref, folder / "calls") == 0
@@ -95,11 +111,11 @@ def check_after_death_at(point: int, folder: Path, undisturbed) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(16))
-def test_a_death_at_every_single_point_changes_nothing(part, tmp_path, undisturbed):
-    for point in range(part + 1, POINTS_MAX, 16):
+@pytest.mark.parametrize("part", range(4))
+def test_a_death_between_any_two_files_changes_nothing(part, tmp_path, undisturbed):
+    for point in range(part + 1, POINTS_MAX, 4):
         if not check_after_death_at(point, tmp_path / str(point), undisturbed):
-            assert point > 200
+            assert point > 40
             return
     pytest.fail("the run never came to its end")
 
