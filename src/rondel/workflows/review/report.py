@@ -233,8 +233,8 @@ def prose_by_code(result: Result, attendance: Attendance, findings: Mapping[str,
     most = sorted(places, key=lambda p: (-places[p], p))[:5]
     total = sum(len(f) for f in findings.values())
     first = (
-        f"{len(attendance.answered)} reviewers made {total} findings; {len(result.open)} are open: "
-        f"{counts['blockers']} blockers, {counts['should_fix']} to fix, {counts['suggestions']} suggestions."
+        f"Findings of {len(attendance.answered)} reviewers: {total}. Open: {counts['blockers']} blockers, "
+        f"{counts['should_fix']} to fix, {counts['suggestions']} suggestions."
     )
     lines = [first]
     if most:

@@ -15,6 +15,7 @@ from rondel.workflows.review.markdown import bullets, section
 from rondel.workflows.review.responses import Answer
 from rondel.workflows.review.weigh import Standing, Verdict, Weighed, verdict
 
+NO_PRAISE = "Analysers do not praise."
 _REQUIREMENT = re.compile(
     r"\b(requirements?|spec(s|ification)?|acceptance|user stor(y|ies)|ticket)\b", re.IGNORECASE
 )
@@ -142,7 +143,12 @@ def result_of(
         tuple(entries),
         tuple(settled),
         tuple(Question(name, text) for name in sorted(reviews) for text in _list(reviews[name], "question")),
-        tuple(Question(name, text) for name in sorted(reviews) for text in _list(reviews[name], "what work")),
+        tuple(
+            Question(name, text)
+            for name in sorted(reviews)
+            for text in _list(reviews[name], "what work")
+            if text != NO_PRAISE
+        ),
     )
 
 

@@ -1,0 +1,120 @@
+"""The review's part of `rondel demo`: a change with real defects, two rounds by checks, what was fixed."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rondel.api import Hall
+from rondel.errors import RondelError
+from rondel.workflows.review import files
+from rondel.workflows.review.compare import GROUPS, compare_rounds
+from rondel.workflows.review.read import ReviewState
+from rondel.workflows.review.report import place_of
+
+START = {
+    "report.py": 'def title(name):\n    """The title of a report."""\n    return f"Report of {name}"\n',
+    "deploy.sh": "#!/bin/sh\nset -eu\necho deploy\n",
+    "rondel.toml": '[roles]\ndefault = "checks"\n',
+}
+# Put together here, so that nobody takes the demo's own source for a leak.
+KEY = "AKIA" + "IOSFODNN7" + "EXAMPLE"
+CHANGE = {
+    "report.py": f'''import subprocess
+
+ACCESS_KEY = "{KEY}"
+
+
+def title(name, parts=[]):
+    """The title of a report."""
+    parts.append(name)
+    return "Report of " + ", ".join(parts)
+
+
+def send(path):
+    """Send a report to the archive."""
+    try:
+        subprocess.call("scp " + path + " archive:", shell=True)
+    except:
+        pass
+''',
+    "deploy.sh": "#!/bin/sh\nTARGET=$1\nrm -rf $TARGET/*\ncp -r build/* $TARGET\n",
+}
+FIX = {
+    "report.py": '''import os
+import subprocess
+
+ACCESS_KEY = os.environ["ARCHIVE_KEY"]
+
+
+def title(name, parts=()):
+    """The title of a report."""
+    return "Report of " + ", ".join([*parts, name])
+
+
+def send(path):
+    """Send a report to the archive."""
+    try:
+        subprocess.call("scp " + path + " archive:", shell=True)
+    except OSError as error:
+        raise RuntimeError(f"{path} was not sent") from error
+''',
+    "deploy.sh": """#!/bin/sh
+set -eu
+TARGET=${1:?where to}
+rm -rf "${TARGET:?}"/*
+cp -r build/* "$TARGET"
+""",
+}
+
+
+def demo(hall_factory: Callable[[Path], Hall], echo: Callable[[str], None]) -> None:
+    """Two rounds on a scratch repository: the first finds, the second sees what was fixed."""
+    with tempfile.TemporaryDirectory(prefix="rondel-demo-") as folder:
+        root = Path(folder) / "shop"
+        root.mkdir()
+        _git(root, "init", "-q", "-b", "main")
+        _commit(root, START, "start")
+        _git(root, "checkout", "-q", "-b", "archive")
+        _commit(root, CHANGE, "send reports to the archive")
+        echo("$ rondel review                  # the branch `archive` against main; no model, no key\n")
+        _round(hall_factory(root), echo)
+        _commit(root, FIX, "keep the key out, quote the target")
+        echo("\n$ git commit -m 'keep the key out, quote the target' && rondel review\n")
+        state = _round(hall_factory(root), echo)
+        echo("\n$ rondel review compare\n")
+        found = compare_rounds(state, None, None)
+        for group in GROUPS:
+            for entry in found.groups[group]:
+                echo(f"  {group:10}  {place_of(entry.finding):14}  {entry.finding.title}")
+        echo("\nWhat is left in the repository:\n")
+        for path in sorted((root / state.ref.folder).rglob("*.md")):
+            if ".rondel" not in path.parts:
+                echo(f"  {path.relative_to(root)}")
+
+
+def _round(hall: Hall, echo: Callable[[str], None]) -> ReviewState:
+    wish = files.Wish(settings=hall.settings("review"), kind_of=lambda role: hall.config.agent_for(role).kind)
+    opened = files.start(hall.root, hall.look, wish)
+    report = hall.drive(opened.ref)
+    state = files.state_of(hall.root, opened.ref)
+    if report.exit_code or not state.is_complete:
+        raise RondelError(f"the demo's review did not come to its end: {report.message}")
+    echo((state.files.text(state.at.final) or "").rstrip())
+    return state
+
+
+def _commit(root: Path, contents: dict[str, str], message: str) -> None:
+    for name, text in contents.items():
+        (root / name).write_text(text, encoding="utf-8")
+    _git(root, "add", *contents)
+    _git(root, "-c", "commit.gpgsign=false", "commit", "-q", "-m", message)
+
+
+def _git(root: Path, *args: str) -> None:
+    who = ("-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "core.hooksPath=/dev/null")
+    done = subprocess.run(["git", *who, *args], cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RondelError(f"git {args[0]}: {done.stderr.strip()}")
