@@ -424,6 +424,33 @@ def test_a_shell_that_is_not_a_list_of_commands_is_refused():
         agent("claude", options={"shell": "git *"})
 
 
+@pytest.mark.parametrize(
+    "options", [{"shell": ["*"], "shel": []}, {"trust": "yes"}, {"shell": [""]}, {"shell": {"git": 1}}]
+)
+def test_an_option_that_is_not_usable_is_named(options):
+    with pytest.raises(ConfigError, match=r"agents\.it\.options\.(shell?|trust): "):
+        agent("gemini", options=options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags"),
+    [
+        ("claude", ("--dangerously-skip-permissions", "--permission-mode", "bypassPermissions")),
+        ("codex", ("--dangerously-bypass-approvals-and-sandbox",)),
+        ("codex", ("-s", "danger-full-access")),
+        ("gemini", ("--yolo",)),
+        ("gemini", ("--approval-mode=yolo",)),
+        ("gemini", ("--approval-mode", "yolo")),
+    ],
+)
+def test_a_person_s_own_permissions_are_for_those_who_edit_only(tmp_path, kind, flags):
+    it = agent(kind, command=(kind, *flags, "--keep", "this"))
+    assert it._words(request(tmp_path, access=Access.WRITE)) == (kind, *flags, "--keep", "this")
+    assert it._words(request(tmp_path, access=Access.READ)) == (kind, "--keep", "this")
+    ours = it.arguments(request(tmp_path, access=Access.WRITE), Start(tmp_path))
+    assert not {"acceptEdits", "workspace-write", "auto_edit"} & set(ours)
+
+
 # -- whatever comes --------------------------------------------------------------------------------
 
 KEYS = st.sampled_from(

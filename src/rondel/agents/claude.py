@@ -6,7 +6,8 @@ and MCP servers are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from rondel.agents.base import Request
 from rondel.agents.limits import from_epoch
@@ -55,6 +56,11 @@ class ClaudeAgent(CliAgent):
         "CLAUDE_CONFIG_DIR",
     )
     names_sessions = True
+    unsafe: ClassVar[Mapping[str, bool]] = {
+        "--dangerously-skip-permissions": False,
+        "--permission-mode": True,
+        "--tools": True,
+    }
     unknown_session = r"No conversation found"
     taken_session = r"Session ID .* is already in use"
 
@@ -73,8 +79,10 @@ class ClaudeAgent(CliAgent):
         """Only tools that need no question: one that is refused fails the whole answer."""
         if access is not Access.WRITE:
             return ["--tools", ",".join(_READ)]
-        if self.said("--allowedTools", "--allowed-tools", "--tools", "--dangerously-skip-permissions"):
-            return [] if self.said("--dangerously-skip-permissions") else ["--permission-mode", "acceptEdits"]
+        if self.said("--dangerously-skip-permissions", "--permission-mode"):
+            return []
+        if self.said("--allowedTools", "--allowed-tools", "--tools"):
+            return ["--permission-mode", "acceptEdits"]
         words = ["--permission-mode", "acceptEdits", "--tools", ",".join(_EDIT)]
         if self.shell:
             rules = ["Bash" if "*" in self.shell else "", *(f"Bash({p})" for p in self.shell if p != "*")]
@@ -84,7 +92,7 @@ class ClaudeAgent(CliAgent):
 
     def environment(self, request: Request) -> dict[str, str]:
         """See `CliAgent`. The CLI gives up before our clock does, so that its own words arrive."""
-        patience_ms = int(request.clocks.idle_s * 1000 * 0.8 / (_RETRIES + 1))
+        patience_ms = int(request.clocks.idle_s * 1000 * 0.8)
         return {
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from rondel.agents.base import Request
 from rondel.agents.starts import Start
@@ -51,6 +52,11 @@ class CodexAgent(CliAgent):
     kind = "codex"
     credentials = ("OPENAI_*", "CODEX_HOME", "CODEX_API_KEY", "AZURE_OPENAI_*")
     unknown_session = r"no rollout found"
+    unsafe: ClassVar[Mapping[str, bool]] = {
+        "--dangerously-bypass-approvals-and-sandbox": False,
+        "-s": True,
+        "--sandbox": True,
+    }
 
     def arguments(self, request: Request, start: Start) -> list[str]:
         """See `CliAgent`. Overrides stand before `exec`: after it they would displace a person's own."""
@@ -60,8 +66,10 @@ class CodexAgent(CliAgent):
         for key, value in self._patience(request):
             words += ["-c", f"{key}={value}"]
         words += ["exec", "--json", "--skip-git-repo-check", "--color", "never"]
-        if not self.said("--dangerously-bypass-approvals-and-sandbox"):
-            words += ["-s", "workspace-write" if request.access is Access.WRITE else "read-only"]
+        if request.access is not Access.WRITE:
+            words += ["-s", "read-only"]
+        elif not self.said(*self.unsafe):
+            words += ["-s", "workspace-write"]
         if self.model:
             words += ["-m", self.model]
         if start.resumes and start.session:

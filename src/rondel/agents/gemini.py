@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from rondel.agents.base import Request
 from rondel.agents.starts import Start
@@ -45,6 +46,7 @@ class GeminiAgent(CliAgent):
     credentials = ("GEMINI_API_KEY", "GOOGLE_*", "GEMINI_CLI_HOME", "GEMINI_CLI_USE_COMPUTE_ADC")
     names_sessions = True
     stays_in_folder = True
+    unsafe: ClassVar[Mapping[str, bool]] = {"--yolo": False, "-y": False, "--approval-mode": True}
     unknown_session = r"Error resuming session"
     taken_session = r"Session ID .* already exists"
 
@@ -63,7 +65,7 @@ class GeminiAgent(CliAgent):
             rules = "".join(_rule(tool, "deny", 900) for tool in _EDIT_OR_RUN)
             policy.write_text(rules, encoding="utf-8")
             return ["--approval-mode", "default", "--admin-policy", str(policy)]
-        if self.said("--approval-mode", "--yolo", "-y"):
+        if self.said(*self.unsafe):
             return []
         if "*" in self.shell:
             return ["--approval-mode", "yolo"]

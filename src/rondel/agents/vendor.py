@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,6 +54,7 @@ class CliAgent(ABC):
     credentials: tuple[str, ...]  # variables of ours that this vendor's CLI may see
     names_sessions: ClassVar[bool] = False  # whether we choose the session's id
     stays_in_folder: ClassVar[bool] = False  # whether a session only goes on in the folder it began in
+    unsafe: ClassVar[Mapping[str, bool]] = {}  # flags that let it write; whether a value follows
     litters: ClassVar[bool] = False  # whether it leaves files in the temporary folder: it gets its own
     unknown_session: ClassVar[str]  # its words for a session that is not there
     taken_session: ClassVar[str] = r"(?!)"  # and for one that is
@@ -62,8 +63,7 @@ class CliAgent(ABC):
         self.name = settings.name
         self.model = settings.model
         self.settings = settings
-        self.shell = _patterns(settings)
-        self.trusts = settings.options.get("trust") is True  # the repository's own hooks and servers may run
+        self.shell, self.trusts = _options(settings)
 
     # -- what an adapter says -------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class CliAgent(ABC):
             beat(Beat(vendor_session=start.session))
             keep_place(request.home, self.kind, start.session, Place(start.cwd, request.spool))
         child = Child(
-            argv=(*self._program(), *self.arguments(request, start)),
+            argv=(*self._words(request), *self.arguments(request, start)),
             cwd=start.cwd,
             env=self._env(request),
             spool=request.spool,
@@ -274,6 +274,18 @@ class CliAgent(ABC):
             return (str((root / words[0]).absolute()), *words[1:])
         return words
 
+    def _words(self, request: Request) -> tuple[str, ...]:
+        """The CLI's own words for this request: what lets it write is not for one that only reads."""
+        program, *flags = self._program()
+        if request.access is Access.WRITE:
+            return (program, *flags)
+        kept, drop_next = [program], False
+        for flag in flags:
+            if not drop_next and flag.partition("=")[0] not in self.unsafe:
+                kept.append(flag)
+            drop_next = self.unsafe.get(flag, False) and not drop_next
+        return tuple(kept)
+
     def _where(self) -> str | None:
         """The program's full path; None when it is not there."""
         return shutil.which(self._program()[0], path=clean_env((), self.settings.env)["PATH"])
@@ -348,13 +360,18 @@ def checkout(cwd: Path) -> list[Path]:
     return [cwd]
 
 
-def _patterns(settings: AgentSettings) -> tuple[str, ...]:
-    """`shell`: the commands an editing agent may run, as patterns; `*` is any."""
-    found = settings.options.get("shell", ())
-    if not isinstance(found, list | tuple) or not all(isinstance(p, str) and p.strip() for p in found):
-        where = f"agents.{settings.name}.options.shell"
-        raise ConfigError(f'{where}: {found!r} is no list of commands, such as ["git *", "pytest *"]')
-    return tuple(found)
+def _options(settings: AgentSettings) -> tuple[tuple[str, ...], bool]:
+    """`shell`: the commands an editing agent may run, as patterns. `trust`: the repository's own may run."""
+    where, options = f"agents.{settings.name}.options", settings.options
+    unknown = sorted(set(options) - {"shell", "trust"})
+    if unknown:
+        raise ConfigError(f"{where}.{unknown[0]}: no such option; there are: shell, trust")
+    shell, trust = options.get("shell", ()), options.get("trust", False)
+    if not isinstance(shell, list | tuple) or not all(isinstance(p, str) and p.strip() for p in shell):
+        raise ConfigError(f'{where}.shell: {shell!r} is no list of commands, such as ["git *", "pytest *"]')
+    if not isinstance(trust, bool):
+        raise ConfigError(f"{where}.trust: {trust!r} is neither true nor false")
+    return tuple(shell), trust
 
 
 def _beat(transcript: Transcript) -> Beat:
