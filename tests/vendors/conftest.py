@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "agents"))
-sys.path.insert(0, str(Path(__file__).parent))
 
 from agents_support import alive, new_tag
-from install import ALL
-from quarantine import no_network
-from rig import Rig, program_or_skip
 
 from modelserver import FakeModel
+from vendors.install import ALL
+from vendors.quarantine import no_network
+from vendors.rig import Rig, program_or_skip
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from install import binary, selected
 
 from modelserver import FakeModel, vendor_config
 from rondel.agents.base import Beat, Clocks, Reply, Request
 from rondel.agents.roster import build
 from rondel.agents.settings import AgentSettings
 from rondel.model.actions import Access
+from vendors.install import binary, selected
 
 TAG = "RONDEL_TEST_TAG"
 DEAD_PROXY = {

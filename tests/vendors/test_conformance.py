@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from agents_support import TAG
 from conformance import Conformance
-from rig import DEAD_PROXY, program_or_skip
 
 from modelserver import FakeModel, vendor_config
 from rondel.agents.roster import build
 from rondel.agents.settings import AgentSettings
+from vendors.rig import DEAD_PROXY, program_or_skip
 
 pytestmark = pytest.mark.agents
 

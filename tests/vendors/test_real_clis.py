@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from install import pins
-from quarantine import can_leave
 
 from rondel.agents.base import Clocks
 from rondel.model.actions import Access
 from rondel.model.outcomes import Ended
+from vendors.install import pins
+from vendors.quarantine import can_leave
 
 pytestmark = pytest.mark.agents
 

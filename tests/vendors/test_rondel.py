@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from rig import DEAD_PROXY, TAG
 
 from modelserver import toml_tables, vendor_config
+from vendors.rig import DEAD_PROXY, TAG
 
 pytestmark = pytest.mark.agents
 
