@@ -408,6 +408,11 @@ def test_checks_are_reviewers_and_nothing_else(tmp_path):
         answer(Seat("review.lead", "", tmp_path), program)
 
 
+def test_without_a_diff_there_is_no_answer(tmp_path):
+    with pytest.raises(RondelError, match="holds no diff"):
+        answer(Seat("review.reviewer.quality-1", "Analyse.", tmp_path), program)
+
+
 def test_a_change_never_makes_us_read_elsewhere(tmp_path):
     outside = tmp_path / "outside.py"
     outside.write_text("import os\n")

@@ -69,7 +69,9 @@ def answer(asked: Asked, run: Run) -> str:
 
 def _diff(prompt: str) -> str:
     match = re.search(r"^(`{3,})diff\n(.*?)^\1$", prompt, re.MULTILINE | re.DOTALL)
-    return match[2] if match else ""
+    if match is None:
+        raise RondelError("the prompt holds no diff; checks read the change from a block fenced as diff")
+    return match[2]
 
 
 def changed_lines(diff: str) -> dict[str, frozenset[int]]:
