@@ -14,9 +14,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests/engine"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests/generate"))
 
+from generate_java import FILES
+from generate_scene import AT, FULL, PASS, blocks, hall, repo
 from harness import ScriptedAgent
-from java import FILES
-from scratch import AT, FULL, PASS, blocks, hall, repo
 
 from rondel.agents.base import Request
 from rondel.workflows.generate.files import Wish, start

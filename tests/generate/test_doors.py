@@ -8,9 +8,9 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from generate_java import FILES
+from generate_scene import FAIL, FULL, PASS, Scene, blocks, repo
 from harness import git
-from java import FILES
-from scratch import FAIL, FULL, PASS, Scene, blocks, repo
 
 from rondel.cli.generate import command
 from rondel.cli.main import main

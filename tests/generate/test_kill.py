@@ -10,10 +10,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from generate_scene import FAIL, FULL, PASS, Scene, begin, engineer, hall, place, repo
 from harness import ScriptedAgent, die_at, in_child
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scratch import FAIL, FULL, PASS, Scene, begin, engineer, hall, place, repo
 
 from rondel.store import disk, files
 from rondel.workflows.generate.models import WorkflowState

@@ -7,8 +7,8 @@ from pathlib import Path
 from shutil import which
 
 import pytest
-from java import STUBS
-from scratch import AT, FAIL, FULL, PASS, Scene, blocks, engineer, place
+from generate_java import STUBS
+from generate_scene import AT, FAIL, FULL, PASS, Scene, blocks, engineer, place
 
 from rondel.agents.base import Reply
 from rondel.engine.driver import Stopped

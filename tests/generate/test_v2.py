@@ -6,8 +6,8 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from generate_scene import FAIL, PASS, hall, repo
 from harness import ScriptedAgent
-from scratch import FAIL, PASS, hall, repo
 
 from rondel.cli.generate import command
 from rondel.engine.driver import Stopped

@@ -10,11 +10,11 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent.parent / "vendors"))
 
+from generate_java import FILES
+from generate_scene import AT, FAIL, FULL, PASS, blocks, repo
 from harness import git
 from install import binary, selected
-from java import FILES
 from quarantine import no_network
-from scratch import AT, FAIL, FULL, PASS, blocks, repo
 
 from modelserver import toml_tables, vendor_config
 from rondel.api import Hall

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from generate_java import FILES
 from harness import ScriptedAgent, git, repository
-from java import FILES
 
 from rondel.agents.base import Reply, Request
 from rondel.api import Hall
