@@ -248,10 +248,16 @@ class Hall:
 
     # -- a person's changes ---------------------------------------------------------------
 
-    def change(self, ref: SessionRef, changes: Sequence[Change]) -> None:
-        """Carry out changes for a person, also while a driver runs."""
+    def change(
+        self, ref: SessionRef, changes: Sequence[Change], seen: Mapping[str, str | None] | None = None
+    ) -> None:
+        """Carry out changes for a person, also while a driver runs.
+
+        `seen` names files that the changes rest on, by digest: one that is still so is replaced,
+        whoever wrote it.
+        """
         session = self.session(ref)
-        wrote, _ = session.carry_out(changes, {}, None)
+        wrote, _ = session.carry_out(changes, dict(seen or {}), None)
         if wrote:
             session.note("changed", {"files": wrote})
         (session.run / REPORT).unlink(missing_ok=True)  # it may wait for something else now

@@ -127,6 +127,20 @@ def test_an_approval_that_does_not_run_takes_the_digest_at_once(person):
     assert cycle["stage"] == "response"
 
 
+def test_feedback_is_added_to_a_prompt_that_a_person_wrote(person):
+    name = person.rondel(*INIT)[1].strip()
+    folder = person.root / f".aiwf/sessions/{name}/domain/iteration-1"
+    prompt = folder / "prompts/planning-prompt.md"
+    prompt.write_text("My own words.\n")
+    person.rondel("approve", name)
+    (folder / "responses").mkdir(exist_ok=True)
+    (folder / "responses/planning-response.md").write_text("# A plan\n")
+    assert person.rondel("reject", name, "--feedback", "name the index")[0] == 3
+    assert prompt.read_text().startswith("My own words.\n\n## Feedback on answer 1\n")
+    assert "name the index" in prompt.read_text()
+    assert (folder / "responses/planning-response.rejected-1.md").read_text() == "# A plan\n"
+
+
 def test_reject_retry_skip_and_cancel(person):
     name = person.rondel(*INIT, "--with-tests", "--skip", "api")[1].strip()
     assert person.rondel("reject", name, "--feedback", "name the index")[0] == 3

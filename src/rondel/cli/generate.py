@@ -383,7 +383,9 @@ def _work_out(hall: Hall, ref: SessionRef) -> None:
         due = [a for a in flow.plan(state) if isinstance(a, Derive)]
         if not due:
             return
-        hall.change(ref, flow.apply(state, due[0], Outcome(Ended.DONE, finished_at=_now())))
+        step = due[0]
+        seen = {path: state.files.digest(path) for path in (step.path, *step.outputs)}
+        hall.change(ref, flow.apply(state, step, Outcome(Ended.DONE, finished_at=_now())), seen)
 
 
 # -- taking the code over -----------------------------------------------------------------------
