@@ -221,3 +221,12 @@ def test_an_approval_that_comes_while_the_driver_ends_is_taken_in(root, monkeypa
     monkeypatch.setattr("rondel.agents.workspaces.Workspaces.sweep", sweep)
     assert here.drive(REF).exit_code == 0
     assert not here.goes_on(REF)
+
+
+def test_asks_that_cost_nothing_do_not_make_the_next_one_look_cheap(root):
+    start(root, auto=True, width=4)
+    (root / "rondel.toml").write_text("[limits]\nagents_max = 1\nattempts_max = 9\nusd_max = 1.2\n")
+    free = [Reply(Ended.FAILED, error="no")] * 8
+    agent = ScriptedAgent(lambda _: free.pop() if free else Reply(Ended.DONE, "Yes.\n", usage=Usage(usd=1.0)))
+    assert hall(root, agent).drive(REF).stopped is Stopped.LIMIT
+    assert len(agent.seen) == 9

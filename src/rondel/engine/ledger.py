@@ -44,7 +44,7 @@ class Ledger:
     def __init__(self, events: Iterable[Mapping[str, object]] = ()) -> None:
         self.records: dict[str, Record] = {}
         self.usage = Usage()
-        self.asks = 0
+        self.asks = 0  # those that cost something
         self.seconds = 0.0
         self.wrote: dict[str, str] = {}  # every file the engine left, by its last digest
         self._epoch: object = None  # of the driver whose events are read
@@ -132,7 +132,7 @@ class Ledger:
         usage = usage_of(event.get("usage"))
         if usage is not None:
             self.usage += usage
-            self.asks += 1
+            self.asks += usage.tokens > 0 or bool(usage.usd)
 
 
 _NOTES = {
