@@ -115,6 +115,8 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
     first = str(fields.get("error", "")).partition("\n")[0]
     if fields.get("ended") == Ended.WAITING:
         return f"? {action}: waits for a person"
+    if fields.get("ended") == Ended.PARKED:
+        return f"! {action}: parked until {fields.get('until')}"
     return f"✗ {action}: {fields.get('ended')}: {first}"
 
 

@@ -355,7 +355,7 @@ def problems_in(state: ReviewState) -> tuple[Problem, ...]:
                 "no-quorum",
                 state.at.reviews,
                 quorum_words(state),
-                f"rondel review, or rondel resume {state.ref.name}",
+                f"rondel resume {state.ref.name} --retry",
             )
         )
     return tuple(found)

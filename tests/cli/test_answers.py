@@ -1,0 +1,122 @@
+"""Going on and answering through the doors: what is done, and which exit code says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from harness import REF, ScriptedAgent, hall, repository, start
+
+from rondel.agents.base import Reply, Request
+from rondel.cli.main import main
+from rondel.model.outcomes import Ended, Usage
+
+
+@pytest.fixture
+def root(tmp_path):
+    return repository(tmp_path / "repo")
+
+
+@pytest.fixture
+def rondel(root, monkeypatch):
+    """The command in a repository where the agent answers by a function; gives the exit code."""
+
+    def run(*args: str, agent: ScriptedAgent | None = None) -> object:
+        monkeypatch.setattr("rondel.cli.sessions.here", lambda: hall(root, agent))
+        try:
+            return main(list(args))
+        except SystemExit as e:
+            return e.code
+
+    return run
+
+
+def test_an_approval_goes_on_to_the_end(root, rondel):
+    start(root)
+    assert rondel("run", "one") == 3
+    assert rondel("approve", "small:one", "--comment", "well done") == 0
+    assert (root / REF.folder / "final.md").exists()
+    answer = json.loads((root / REF.folder / ".rondel/decisions/round-1.json").read_text())
+    assert (answer["answer"], answer["by"], answer["comment"]) == ("approve", "person", "well done")
+    assert answer["at"]
+
+
+def test_an_answer_can_be_noted_without_going_on(root, rondel):
+    start(root)
+    rondel("run")
+    assert rondel("approve", "--no-run") == 0
+    assert not (root / REF.folder / "final.md").exists()
+    assert rondel("resume") == 0
+
+
+def test_a_rejection_opens_the_next_round(root, rondel):
+    start(root)
+    rondel("run")
+    assert rondel("reject", "--feedback", "again") == 3
+    assert (root / REF.folder / "round-2/sum.json").exists()
+
+
+@pytest.mark.parametrize("args", [("--option", "maybe"), ("--on", "elsewhere")])
+def test_an_answer_that_is_none_changes_nothing(root, rondel, args):
+    start(root)
+    rondel("run")
+    assert rondel("approve", "one", *args) == 2
+    assert not (root / REF.folder / ".rondel/decisions").exists()
+
+
+def test_what_waits_for_nobody_takes_no_answer(root, rondel):
+    start(root, auto=True)
+    rondel("run")
+    assert rondel("approve", "one") == 2
+
+
+def interrupt(_: Request) -> str:
+    os.kill(os.getpid(), signal.SIGINT)
+    return "Fine.\n"
+
+
+def parked(_: Request) -> Reply:
+    return Reply(Ended.PARKED, error="limit", until=datetime.now(UTC) + timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "stopped"),
+    [
+        (lambda _: "Fine.\n", 0, "completed"),
+        (lambda _: Reply(Ended.FAILED, error="no"), 1, "failed"),
+        (lambda _: Reply(Ended.WAITING, error="write x.md"), 3, "waiting"),
+        (parked, 6, "parked"),
+        (lambda _: Reply(Ended.DONE, "Costly.\n", usage=Usage(usd=9.0)), 6, "limit"),
+        (interrupt, 130, "interrupted"),
+    ],
+)
+def test_each_end_has_its_exit_code(root, rondel, capsys, answer, code, stopped):
+    start(root, auto=True, width=2)
+    (root / "rondel.toml").write_text("[limits]\nagents_max = 1\nusd_max = 5\n")
+    assert rondel("run", "one", "--json", agent=ScriptedAgent(answer)) == code
+    body = json.loads(capsys.readouterr().out)
+    assert (body["schema_version"], body["session"]) == (1, "small:one")
+    assert (body["stopped"], body["exit_code"]) == (stopped, code)
+
+
+def test_several_active_sessions_are_listed_and_none_is_chosen(root, rondel, capsys):
+    start(root)
+    other = root / ".small/two/.rondel"
+    other.mkdir(parents=True)
+    (other / "request-1.json").write_text('{"width": 1}')
+    assert rondel("resume") == 2
+    said = capsys.readouterr().err
+    assert "small:one" in said
+    assert "small:two" in said
+
+
+@pytest.mark.parametrize("word", ["pause", "stop"])
+def test_a_word_without_a_driver_holds_until_it_is_resumed(root, rondel, capsys, word):
+    start(root, auto=True)
+    assert rondel(word, "one") == 0
+    assert "no driver" in capsys.readouterr().err
+    assert hall(root).summary(REF).status == "paused"
+    assert rondel("resume", "one") == 0

@@ -1,0 +1,28 @@
+"""The plain lines of a run: one for what a person should see, none for the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from rondel.cli.live import event_line
+
+CASES = [
+    ("started", {"agent": "fake"}, "… a.md (fake)"),
+    ("recovered", {}, "= a.md: the answer was already there"),
+    ("cutoff", {}, "! a.md: was cut off; it goes on"),
+    ("kept", {"file": "a.md"}, "! a.md: changed by a person, kept"),
+    ("finished", {"ended": "done", "seconds": 125}, "✓ a.md 2:05"),
+    ("finished", {"ended": "waiting"}, "? a.md: waits for a person"),
+    (
+        "finished",
+        {"ended": "parked", "until": "2026-11-15T12:00:00Z"},
+        "! a.md: parked until 2026-11-15T12:00:00Z",
+    ),
+    ("finished", {"ended": "failed", "error": "no\nmore"}, "✗ a.md: failed: no"),
+    ("driver", {}, ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields", "line"), CASES)
+def test_each_event_is_one_line_or_none(kind, fields, line):
+    assert event_line(kind, {"action": "a.md", **fields}) == line
