@@ -65,7 +65,7 @@ def root() -> None:
 def main(argv: list[str]) -> int:
     """Run a command line; what it gives is the exit code."""
     try:
-        root.main(args=argv, prog_name="rondel", standalone_mode=False)
+        given = root.main(args=argv, prog_name="rondel", standalone_mode=False)
     except click.exceptions.Exit as e:
         return e.exit_code
     except click.Abort:
@@ -81,4 +81,4 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    return 0
+    return given if isinstance(given, int) else 0

@@ -1,0 +1,42 @@
+"""The demo: every workflow to its end on a scratch repository, with no key and no network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def demo(tmp_path, part: str) -> str:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "rondel", "demo", "--only", part],
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("review", ["REQUEST CHANGES", "fixed"]),
+        ("feature", ["specify: Phase complete (2 iterations)", "next: rondel feature implement"]),
+        ("cycle", ["rondel cycle start"]),
+        ("task", ["- [x] **IMPL-3**"]),
+        ("generate", ["[✓] tests (completed)", "Ran 8 tests", "OK"]),
+    ],
+)
+def test_each_part_of_the_demo_comes_to_its_end(tmp_path, part, words):
+    said = demo(tmp_path, part)
+    for word in words:
+        assert word in said
+    assert "no model was asked" in said
+    assert not list(tmp_path.glob("rondel-demo-*")), "nothing is left behind"
