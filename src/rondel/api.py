@@ -237,6 +237,10 @@ class Hall:
         flow = self.workflow(ref.workflow)
         return [a for a in flow.plan(self.state(ref)) if isinstance(a, Decide)]
 
+    def details(self, ref: SessionRef) -> Sequence[str]:
+        """Where a session is, in its workflow's own words."""
+        return self.workflow(ref.workflow).details(self.state(ref), now())
+
     def heartbeat(self, ref: SessionRef) -> dict[str, object]:
         """What the driver of a session last said: who works, since when."""
         try:

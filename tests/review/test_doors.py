@@ -351,3 +351,12 @@ def test_from_a_folder_inside_the_repository(here, capfd, monkeypatch):
     monkeypatch.chdir(here / "deep/er")
     assert run(capfd)[0] == 0
     assert session_of(here).is_dir()
+
+
+def test_watch_shows_the_phases_the_reviewers_and_the_time_of_the_round(here, capfd):
+    run(capfd)
+    main(["watch", "feature", "--once"])
+    out = capfd.readouterr().out
+    assert "[x] 8 complete" in out
+    assert "quality-1: answered" in out
+    assert "round 1, " in out

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from rondel.api import Hall, now
 from rondel.cli.common import console, drive, emit, here, json_option, report_json, say
-from rondel.cli.live import clock
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document, text
 from rondel.model.times import stamp
@@ -31,7 +30,7 @@ from rondel.workflows.review.post import (
     posted_in,
     reading_calls,
 )
-from rondel.workflows.review.progress import Progress, progress_of
+from rondel.workflows.review.progress import progress_of
 from rondel.workflows.review.read import ReviewState, entries_of
 from rondel.workflows.review.report import place_of
 from rondel.workflows.review.result import Entry
@@ -305,19 +304,7 @@ def progress(session: str | None, as_json: bool) -> None:
     if as_json:
         emit({**found.document()})
         return
-    _print_progress(found)
-
-
-def _print_progress(found: Progress) -> None:
-    taken = "" if found.seconds is None else f", {clock(found.seconds)}"
-    console().print(f"{found.session}, round {found.round}{taken}")
-    marks = {"done": "x", "due": ">", "open": " "}
-    for phase, state in found.phases:
-        console().print(f"  [{marks[state]}] {phase.number} {phase.value}")
-    for name, state in found.reviewers:
-        console().print(f"      {name}: {state}")
-    if found.verdict:
-        console().print(f"  verdict: {found.verdict}")
+    click.echo("\n  ".join((found.session, *found.lines())))
 
 
 @command.command()

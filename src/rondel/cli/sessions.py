@@ -151,6 +151,8 @@ def _watch_table(hall: Hall, ref: SessionRef) -> Table:
             table.add_row(
                 str(row.get("action")), str(row.get("agent")), elapsed, said, str(row.get("tokens") or "")
             )
+    table.caption = "\n".join(hall.details(ref)) or None
+    table.caption_justify = "left"
     return table
 
 

@@ -147,6 +147,10 @@ class Workflow(ABC, Generic[S]):
         """Folders whose files never change again: a finished round. Refresh leaves them alone."""
         return ()
 
+    def details(self, state: S, at: datetime) -> Sequence[str]:
+        """Lines that `rondel watch` shows below the actions: where the session is, in its own words."""
+        return ()
+
     def artifact(self, state: S, number: int | None) -> str | None:
         """The file a person most likely wants to see, of a round or of the last complete one."""
         return None

@@ -10,6 +10,8 @@ from rondel.model.times import parse_time
 from rondel.workflows.review.layout import Phase
 from rondel.workflows.review.read import ReviewState, phase_due
 
+_MARKS = {"done": "x", "due": ">", "open": " "}
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -23,6 +25,14 @@ class Progress:
     reviewers: tuple[tuple[str, str], ...]  # answered, missing, asked
     seconds: float | None
     verdict: str | None
+
+    def lines(self) -> tuple[str, ...]:
+        """For a person: the round and its time, the phases, the reviewers."""
+        taken = "" if self.seconds is None else f", {self.seconds:.0f} s"
+        phases = (f"[{_MARKS[state]}] {phase.number} {phase.value}" for phase, state in self.phases)
+        reviewers = (f"    {name}: {state}" for name, state in self.reviewers)
+        verdict = (f"verdict: {self.verdict}",) if self.verdict else ()
+        return (f"round {self.round}{taken}", *phases, *reviewers, *verdict)
 
     def document(self) -> Document:
         """As JSON."""

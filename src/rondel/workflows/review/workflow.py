@@ -17,6 +17,7 @@ from rondel.model.times import parse_time
 from rondel.model.workflow import Look, SessionRef, Workflow
 from rondel.workflows.review import apply, asking, layout, plan, probes
 from rondel.workflows.review.layout import Phase
+from rondel.workflows.review.progress import progress_of
 from rondel.workflows.review.read import (
     ReviewState,
     phase_due,
@@ -92,6 +93,10 @@ class Review(Workflow[ReviewState]):
             if found.complete:
                 yield found.files.folder
                 yield found.files.part("").rstrip("/")
+
+    def details(self, state: ReviewState, at: datetime) -> Sequence[str]:
+        """The phases, the reviewers in this round and the time of this round."""
+        return progress_of(state, at).lines()
 
     def artifact(self, state: ReviewState, number: int | None) -> str | None:
         """The final review of a round, or of the last complete one."""
