@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent.parent / "vendors"))
-
 from generate_java import FILES
 from generate_scene import AT, FAIL, FULL, PASS, blocks, repo
 from harness import git
-from install import binary, selected
-from quarantine import no_network
 
 from modelserver import toml_tables, vendor_config
 from rondel.api import Hall
 from rondel.engine.driver import Stopped
 from rondel.workflows.generate.files import Wish, start
+from vendors.install import binary, selected
+from vendors.quarantine import no_network
 
 pytestmark = pytest.mark.agents
 
