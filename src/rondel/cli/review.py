@@ -16,7 +16,6 @@ from rondel.cli.common import console, drive, emit, here, json_option, report_js
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document, text
 from rondel.model.times import stamp
-from rondel.model.workflow import SessionRef
 from rondel.store.documents import dump
 from rondel.workflows.review import files
 from rondel.workflows.review.compare import GROUPS, compare_rounds
@@ -443,8 +442,3 @@ def _gh(hall: Hall, argv: tuple[str, ...], stdin: str = "") -> str:
     if status:
         raise RondelError(f"{' '.join(argv[:4])} failed: {err.strip()[-500:] or f'status {status}'}")
     return out
-
-
-def start_review(hall: Hall, wish: files.Wish) -> SessionRef:
-    """Open a review for another door."""
-    return files.start(hall.root, hall.look, wish).ref

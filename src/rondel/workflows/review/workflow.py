@@ -26,7 +26,6 @@ from rondel.workflows.review.read import (
     reviews_are_gone,
 )
 from rondel.workflows.review.request import SETTINGS, requests_in
-from rondel.workflows.review.rounds import rounds_in
 from rondel.workflows.review.standards import look_at_standards
 from rondel.workflows.review.target import pin, target_of
 
@@ -223,6 +222,3 @@ def document_of(state: ReviewState, phase: Phase) -> dict[str, object]:
 def reviewers_in(files: Snapshot, folder: str) -> list[str]:
     """Who reviewed in a round."""
     return sorted(name.removesuffix(".md") for name in files.names(folder) if name.endswith(".md"))
-
-
-__all__ = ["Review", "document_of", "rounds_in"]
