@@ -96,6 +96,27 @@ def test_deaths_between_any_two_files_change_nothing(tmp_path_factory, undisturb
     assert [p for p in {*found, *undisturbed} if found.get(p) != undisturbed.get(p)] == []
 
 
+@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("cut", [1, 30])
+def test_a_line_that_was_torn_by_a_death_is_written_again_whole(tmp_path, undisturbed, name, cut):
+    loop = Dying(tmp_path, {"iteration-1/vas/tests.json": JUNIT_FAIL, "ep/plan.json": TASKS}, {"auto": True})
+    log = loop.folder / name
+    torn = []
+
+    def tear(change: Change) -> None:
+        if isinstance(change, Append) and change.path == name and len(log.read_bytes()) > 60 and not torn:
+            log.write_bytes(log.read_bytes()[:-cut])
+            torn.append(change.line)
+            raise KeyboardInterrupt
+
+    loop.after_change = tear
+    with pytest.raises(KeyboardInterrupt):
+        loop.run()
+    loop.run()
+    assert log.read_text().splitlines() == undisturbed[name].splitlines()[: len(log.read_text().splitlines())]
+    assert torn[0] in log.read_text().splitlines()
+
+
 def test_every_line_of_the_append_only_logs_stays_where_it_is(tmp_path):
     loop = Dying(tmp_path, {"iteration-1/vas/tests.json": JUNIT_FAIL, "ep/plan.json": TASKS}, {"auto": True})
     seen: dict[str, bytes] = {}

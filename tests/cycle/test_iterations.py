@@ -167,8 +167,8 @@ def test_each_full_iteration_is_one_line_of_the_timeline(tmp_path):
     loop = Loop(tmp_path, {"iteration-1/vas/tests.json": JUNIT_FAIL})
     loop.run()
     lines = (loop.folder / "coordination/timeline.md").read_text().splitlines()
-    assert lines[:2] == ["# Timeline", ""]
-    first, second = lines[2:]
+    assert lines[0] == "# Timeline"
+    first, second = lines[1:]
     assert first.startswith("- **Iteration 1**")
     assert "tests: 1 of 2 passed" in first
     assert "test_two" in first

@@ -112,7 +112,7 @@ def test_the_doors_show_it(finished):
         == "complete"
     )
     timeline = finished.rondel("cycle", "timeline").splitlines()
-    assert [bool(re.match(rf"- \*\*Iteration {n}\*\*", line)) for n, line in enumerate(timeline[2:], 1)] == [
+    assert [bool(re.match(rf"- \*\*Iteration {n}\*\*", line)) for n, line in enumerate(timeline[1:], 1)] == [
         True
     ] * 3
     assert len(json.loads(finished.rondel("cycle", "timeline", "--json"))["iterations"]) == 3

@@ -121,7 +121,7 @@ def _is_conflict(turn: Turn, blocker_id: str) -> bool:
 
 def _timeline(state: State, turn: Turn, at: str, issues: Sequence[str], status: str) -> list[Change]:
     """One line of `coordination/timeline.md` for the whole iteration."""
-    there = (state.files.text(layout.TIMELINE) or "").split("\n")
+    there = layout.lines(state.files, layout.TIMELINE)
     record = transitions.record_of(state.document, turn.number) or {}
     run = run_of(turn)
     coverage = "" if run.coverage is None else f", coverage {run.coverage:g} %"
@@ -136,5 +136,5 @@ def _timeline(state: State, turn: Turn, at: str, issues: Sequence[str], status: 
     line = " ".join(" · ".join(words).split())
     if any(old.startswith(words[0]) for old in there):
         return []
-    head = [] if any(there) else [Append(layout.TIMELINE, "# Timeline"), Append(layout.TIMELINE, "")]
+    head = [] if any(there) else [Append(layout.TIMELINE, "# Timeline")]
     return [*head, Append(layout.TIMELINE, line)]

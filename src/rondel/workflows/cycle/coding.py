@@ -91,7 +91,7 @@ def counted(state: State, turn: Turn, view: TaskView, outcome: Outcome) -> Seque
     """What a task's commit did to each file is known: the log, the plan and the state get it."""
     found = mapping(outcome.data)
     entries = _entries(turn, view, found)
-    there = set((state.files.text(layout.CHANGES) or "").split("\n"))
+    there = set(layout.lines(state.files, layout.CHANGES))
     lines = [json.dumps(entry, ensure_ascii=False) for entry in entries]
     failed = view.result.get("status") == "failed"
     task = transitions.set_task(view.task.id, status="blocked" if failed else "completed", assigned_to="cd")

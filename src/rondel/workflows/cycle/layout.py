@@ -133,6 +133,11 @@ def answered(kind: str, name: str) -> str:
     return f"{PARTS}/answers/{kind}-{name}.json"
 
 
+def lines(files: Snapshot, path: str) -> list[str]:
+    """The complete lines of a log. A torn last one is none: whoever adds the next line puts it aside."""
+    return (files.text(path) or "").split("\n")[:-1]
+
+
 def iterations(files: Snapshot) -> list[int]:
     """The iterations that have parts, in order."""
     found = []

@@ -183,7 +183,7 @@ def exploration_section(text: str, version: str, at: str) -> Doc:
 def changes_of(files: Snapshot) -> list[Doc]:
     """The lines of `cd/changes.log` that are changes."""
     found = []
-    for line in (files.text(layout.CHANGES) or "").split("\n"):
+    for line in layout.lines(files, layout.CHANGES):
         try:
             found.append(ChangeLog.model_validate(json.loads(line)).document())
         except (ValueError, RecursionError):

@@ -44,8 +44,9 @@ def tested(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
         "commit": tip.get("commit", ""),
         "output": (outcome.text + ("\n" + outcome.error if outcome.error else ""))[-OUTPUT_MAX:],
     }
+    file = json_file(layout.TEST_RESULTS, results)
     return [
-        *publish(state, json_file(layout.TEST_RESULTS, results), former),
+        *(publish(state, file, former) if former else [file]),  # without a version there is nothing to keep
         state.edit(
             outcome.finished_at,
             transitions.start_agent("vas", "vas", state.time(outcome.started_at)),
