@@ -113,6 +113,28 @@ def test_several_active_sessions_are_listed_and_none_is_chosen(root, rondel, cap
     assert "small:two" in said
 
 
+def test_status_explains_every_session_or_one(root, rondel, capsys):
+    start(root)
+    (root / REF.folder / "topic.md").write_text("birds\n")
+    rondel("run")
+    (root / REF.folder / "topic.md").write_text("fish\n")
+    for args in ((), ("one",)):
+        capsys.readouterr()
+        assert rondel("status", *args, "--explain") == 0
+        said = capsys.readouterr().out
+        assert "round-1/notes/1.md  stale: made by manual; input topic.md is changed" in said
+        assert "round-1/sum.json  reused: derived" in said
+        assert rondel("status", *args, "--explain", "--json") == 0
+        (entry,) = json.loads(capsys.readouterr().out)["sessions"]
+        note = next(f for f in entry["files"] if f["file"] == "round-1/notes/1.md")
+        assert note == {
+            "file": "round-1/notes/1.md",
+            "stale": True,
+            "edited": False,
+            "reasons": ["input topic.md is changed"],
+        }
+
+
 @pytest.mark.parametrize("word", ["pause", "stop"])
 def test_a_word_without_a_driver_holds_until_it_is_resumed(root, rondel, capsys, word):
     start(root, auto=True)

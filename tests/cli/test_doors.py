@@ -126,6 +126,23 @@ def test_status_has_the_shape_that_programs_rely_on(repo, env):
     assert set(one) - set(entry) == {"state"}
 
 
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_output_that_cannot_be_written_is_an_error_in_one_line(repo, env, how):
+    reviewed(repo)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*RONDEL, "status", *how],
+            cwd=repo,
+            env=env,
+            stdout=full,
+            stderr=-1,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "rondel: No space left on device\n")
+
+
 def test_status_of_nothing_is_empty_json(repo, env):
     done = rondel(repo, env, "status", "--json")
     assert done.returncode == 0

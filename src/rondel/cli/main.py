@@ -79,6 +79,16 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+        return 1
+    except OSError as e:
+        _drop_output()
+        where = f"{e.filename}: " if e.filename else ""
+        click.echo(f"rondel: {where}{e.strerror or e}", err=True)
         return 1
     return given if isinstance(given, int) else 0
+
+
+def _drop_output() -> None:
+    """Nothing more goes to standard output: what could not be written would fail again at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

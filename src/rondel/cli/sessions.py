@@ -47,11 +47,14 @@ def status(session: str | None, as_json: bool, explain: bool) -> None:
         return
     rows = hall.survey()
     if as_json:
-        emit({"sessions": [summary_json(ref, found) for ref, found in rows]})
+        emit({"sessions": [summary_json(ref, found) | _files(hall, ref, explain) for ref, found in rows]})
         return
     if not rows:
         say("no sessions here yet; start one with `rondel review` or another workflow")
     _print_table(rows)
+    for ref, _ in rows if explain else ():
+        click.echo(ref.name)
+        _print_origins(hall, ref)
 
 
 def summary_json(ref: SessionRef, found: Summary) -> dict[str, object]:
@@ -78,14 +81,8 @@ def problem_json(problem: Problem) -> dict[str, object]:
 
 def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> None:
     found = hall.summary(ref)
-    origins = hall.explain(ref) if explain else []
     if as_json:
-        entry = summary_json(ref, found) | {"state": hall.document(ref)}
-        if explain:
-            entry["files"] = [
-                {"file": o.file, "stale": o.stale, "edited": o.edited, "reasons": list(o.reasons)}
-                for o in origins
-            ]
+        entry = summary_json(ref, found) | {"state": hall.document(ref)} | _files(hall, ref, explain)
         emit({"sessions": [entry]})
         return
     _print_table([(ref, found)])
@@ -95,7 +92,24 @@ def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> N
         click.echo(f"  waits for: {found.waiting_for}")
     if found.next:
         click.echo(f"  next: {found.next}")
-    for origin in origins:
+    if explain:
+        _print_origins(hall, ref)
+
+
+def _files(hall: Hall, ref: SessionRef, explain: bool) -> dict[str, object]:
+    """Why each produced file is reused or stale, for a program that asked."""
+    if not explain:
+        return {}
+    return {
+        "files": [
+            {"file": o.file, "stale": o.stale, "edited": o.edited, "reasons": list(o.reasons)}
+            for o in hall.explain(ref)
+        ]
+    }
+
+
+def _print_origins(hall: Hall, ref: SessionRef) -> None:
+    for origin in hall.explain(ref):
         click.echo(f"  {origin.file}  {origin.words}")
 
 
