@@ -77,7 +77,7 @@ class Hall:
     def open(cls, cwd: Path) -> Hall:
         """The hall of the repository that `cwd` is in."""
         for folder in (cwd, *cwd.parents):
-            if (folder / ".git").exists():
+            if (folder / ".git").is_file() or (folder / ".git/HEAD").exists():
                 return cls(folder)
         raise RondelError(f"{cwd} is not in a git repository; run `git init` there first")
 

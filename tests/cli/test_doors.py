@@ -64,6 +64,14 @@ def test_outside_a_repository_it_says_what_to_do(tmp_path, env):
     assert "git init" in done.stderr
 
 
+def test_an_empty_git_folder_is_no_repository(repo, env):
+    inner = repo / "inner"
+    (inner / ".git").mkdir(parents=True)
+    assert rondel(inner, env, "init", "--no-plugin").returncode == 0
+    assert (repo / "rondel.toml").exists()
+    assert not (inner / "rondel.toml").exists()
+
+
 def test_a_wrong_command_is_usage(repo, env):
     done = rondel(repo, env, "reviw")
     assert done.returncode == 2
