@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+@cache
 def installed_workflows() -> dict[str, metadata.EntryPoint]:
     """Every workflow that is installed, by name; nothing is imported yet."""
     return {e.name: e for e in metadata.entry_points(group="rondel.workflows")}
@@ -156,8 +159,9 @@ class Hall:
         """Every session of every workflow, in one look at the disk."""
         repo = DiskSnapshot(self.root)
         flows = [self.workflow(name) for name in self.workflow_names()]
-        refs = [ref for flow in flows for ref in flow.sessions(repo)]
-        return [(ref, self._summary(ref, repo.below(ref.folder, ref.beside))) for ref in refs]
+        with _no_collection():
+            refs = [ref for flow in flows for ref in flow.sessions(repo)]
+            return [(ref, self._summary(ref, repo.below(ref.folder, ref.beside))) for ref in refs]
 
     def summary(self, ref: SessionRef) -> Summary:
         """A session in short, with what only the outside knows: running, paused."""
@@ -359,6 +363,18 @@ class Hall:
         base = Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
         trees = Workspaces(self.root, base / f"{self.root.name}-{digest(str(self.root))[:8]}")
         return Tools(self.config, self.look, LocalExecutor(now), trees, now, self._build)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """While many small values are made that all stay, looking for garbage among them is for nothing."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 async def _interruptible(driver: Driver[Any]) -> Report:
