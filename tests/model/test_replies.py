@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import example, given
@@ -70,10 +69,9 @@ def test_a_reply_beyond_the_limit_is_not_read():
     assert str(REPLY_MAX) in fenced_json("x" * (REPLY_MAX + 1)).error
 
 
+@pytest.mark.timeout(60)  # far from it: what grows with the square of the length takes minutes
 @pytest.mark.parametrize(
     "text", ["```\n" * 20_000, "`" * 100_000, "```json\n" + " " * 200_000, "~~~ x\n" * 20_000]
 )
-def test_no_reply_makes_the_reader_slow(text: str):
-    start = time.process_time()
+def test_no_reply_holds_the_reader_up(text: str):
     fenced_json(text)
-    assert time.process_time() - start < 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -177,24 +176,6 @@ def test_two_places_of_one_reviewer_are_never_one_group(findings: list[dict[str,
 )
 def test_a_finding_of_any_shape_is_taken(odd: dict[str, object]):
     assert merge_findings([odd])[0]["members"] == [0]
-
-
-def test_two_hundred_findings_are_merged_within_a_second():
-    chance = random.Random(7)
-    nouns = [
-        f"{a}{b}"
-        for a in ("parse", "load", "send", "order", "cache", "page")
-        for b in ("Item", "Row", "Key", "Job")
-    ]
-    verbs = ["returns", "drops", "keeps", "closes", "opens", "reads", "writes", "blocks", "retries", "counts"]
-    pattern = "`{}` {} the {} and {} the {} when the {} {} it, causing {} to fail"
-    turns = [nouns, verbs, nouns, verbs, nouns, nouns, verbs, nouns]
-    texts = [pattern.format(*map(chance.choice, turns)) + f" at step {n}" for n in range(200)]
-    start = time.process_time()
-    merge_findings(
-        [{"reviewer": f"r{n % 8}", "text": t, "file": None, "line": None} for n, t in enumerate(texts)]
-    )
-    assert time.process_time() - start < 1
 
 
 def test_words_see_through_case_names_and_endings():
