@@ -310,3 +310,61 @@ def test_a_relative_folder_stays_the_same_in_another_process(tmp_path: Path):
         assert DiskSnapshot("s", frozenset({"b"})).names("..") == frozenset()
 
     assert in_child(work) == 0
+
+
+def test_refresh_gives_the_paths_that_others_changed_and_no_others(tmp_path):
+    (tmp_path / "a").mkdir()
+    for name in ("a/one", "a/two", "top"):
+        (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, (1, 1))
+    known = DiskSnapshot(tmp_path)
+    time.sleep(0.15)
+    for name in ("a/one", "a/two", "top", "gone/x"):
+        known.data(name)
+    known.names("a")
+    known.names("gone")
+    assert known.refresh() == frozenset()
+    (tmp_path / "a/one").write_text("yy")
+    (tmp_path / "a/three").write_text("z")
+    (tmp_path / "top").unlink()
+    assert known.refresh() == {"a/one", "a/three", "top"}
+    (tmp_path / "gone").mkdir()
+    assert "gone/" in known.refresh()
+
+
+NAMES = ["a", "b", "d/a", "d/b", "e/f/a"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    before=st.dictionaries(st.sampled_from(NAMES), st.binary(max_size=3)),
+    after=st.dictionaries(st.sampled_from(NAMES), st.binary(max_size=3)),
+    asked=st.sets(st.sampled_from(NAMES)),
+)
+def test_whatever_others_change_refresh_names_it(before, after, asked, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("refresh")
+
+    def put(files_: dict[str, bytes]) -> None:
+        for path in NAMES:
+            if path in files_:
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_bytes(files_[path])
+            elif (folder / path).exists():
+                (folder / path).unlink()
+
+    put(before)
+    known = DiskSnapshot(folder)
+    for path in asked:
+        known.data(path)
+    known.refresh()
+    for path in asked:
+        known.data(path)
+    put(after)
+    named = known.refresh()
+    for path in asked:
+        if before.get(path) != after.get(path):
+            parents = {
+                f"{path[: path.index('/', at)]}/" for at, c in enumerate(path) if c == "/" for at in (at,)
+            }
+            assert named & {path, *parents}, path
+        assert known.data(path) == after.get(path)

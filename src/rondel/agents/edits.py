@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,27 +51,27 @@ def commit_all(
     git = trees.in_tree(path, mark)
     trees.settle(git, mark)
     git(*trees.excludes(mark), "add", "--all")
-    _refuse_repositories(git, mark.base)
-    tree = git("write-tree")
-    if tree == git("rev-parse", f"{mark.base}^{{tree}}"):
+    names = _staged(git, mark.base)
+    if not names:
         return None
+    tree = git("write-tree")
     branch, value = branch_of(session, action), value_of(session, action)
-    commit = _same(git, branch, mark.base, tree, value)
+    commit = _same(trees, branch, mark.base, tree, value)
     if commit is None:
         text = f"{_message(message)}\n\n{TRAILER}: {value}\n"
         commit = git("commit-tree", tree, "-p", mark.base, "-F", "-", stdin=text)
-        git("update-ref", f"refs/heads/{branch}", commit)
-    git("update-ref", "--no-deref", "HEAD", commit)
+    moves = f"option no-deref\nupdate HEAD {commit}\nupdate refs/heads/{branch} {commit}\n"
+    git("update-ref", "--stdin", stdin=moves)
     trees.save(path, replace(mark, commit=commit, branch=branch, trailer=value, integrating=False))
-    return Commit(commit, changed(git, mark.base, commit), branch)
+    return Commit(commit, names, branch)
 
 
-def _same(git: Git, branch: str, base: str, tree: str, value: str) -> str | None:
+def _same(trees: Worktrees, branch: str, base: str, tree: str, value: str) -> str | None:
     """The commit that an earlier call made of the same changes."""
-    tip = git.run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}").out.strip()
+    tip = trees.tip(f"refs/heads/{branch}")
     if not tip:
         return None
-    made = git("show", "--no-patch", f"--format=%P%n%T%n{_VALUE}", tip).strip()
+    made = trees.git("show", "--no-patch", f"--format=%P%n%T%n{_VALUE}", tip).strip()
     return tip if made.split("\n", 2) == [base, tree, value] else None
 
 
@@ -81,8 +82,11 @@ def _message(message: str) -> str:
     return "\n".join(kept).strip() or "An edit"
 
 
-def _refuse_repositories(git: Git, base: str) -> None:
-    """A repository inside the worktree would become a bare pointer, and its files would be lost."""
+def _staged(git: Git, base: str) -> tuple[str, ...]:
+    """The files in which the index differs from `base`.
+
+    A repository inside the worktree would become a bare pointer, and its files would be lost.
+    """
     words = git("diff-index", "--cached", "--raw", "-z", "--no-renames", base).split("\0")
     for entry, name in zip(words[::2], words[1::2], strict=False):
         before, after = entry.split()[:2]
@@ -90,6 +94,7 @@ def _refuse_repositories(git: Git, base: str) -> None:
             raise GitError(
                 f"{name!r} is a git repository of its own; remove its .git so that its files count"
             )
+    return tuple(words[1::2])
 
 
 def changed(git: Git, before: str, after: str) -> tuple[str, ...]:
@@ -97,17 +102,46 @@ def changed(git: Git, before: str, after: str) -> tuple[str, ...]:
     return git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
 
 
-def find(git: Git, value: str, branch: str, base: str | None = None) -> Commit | None:
-    """The newest commit with our trailer that a branch holds; with `base`, only after that."""
-    ref = f"refs/heads/{branch}"
-    if not git.run("rev-parse", "--verify", "--quiet", ref).ok:
-        return None
-    since = (f"^{base}",) if base and git.run("merge-base", "--is-ancestor", base, ref).ok else ()
-    grep = ("--fixed-strings", f"--grep={TRAILER}: {value}")
-    for entry in git("log", "-z", f"--format=%H %P%n{_VALUE}", *grep, ref, *since).split("\0"):
-        ids, _, values = entry.strip().partition("\n")
-        if value in values.splitlines():
-            commit, *parents = ids.split()
-            files = changed(git, parents[0], commit) if parents else ()
-            return Commit(commit, files, branch)
-    return None
+class Found:
+    """The edits that branches hold, by what their trailers say; only what is new is looked at."""
+
+    def __init__(self, trees: Worktrees) -> None:
+        self._trees = trees
+        self._lock = threading.Lock()
+        self._tips: dict[str, str] = {}
+        self._commits: dict[str, dict[str, tuple[str, str]]] = {}  # per branch: commit and parent
+
+    def find(self, value: str, branch: str, base: str | None = None) -> Commit | None:
+        """The newest commit with our trailer that a branch holds; with `base`, only after that."""
+        tip = self._trees.tip(f"refs/heads/{branch}")
+        if tip is None:
+            return None
+        with self._lock:
+            if self._tips.get(branch) != tip:
+                self._look(branch, tip)
+            found = self._commits[branch].get(value)
+        git = self._trees.git
+        if found is None or (base and git.run("merge-base", "--is-ancestor", found[0], base).ok):
+            return None
+        commit, parent = found
+        return Commit(commit, changed(git, parent, commit) if parent else (), branch)
+
+    def _look(self, branch: str, tip: str) -> None:
+        """Take in what a branch holds now and did not hold before, and the other way round."""
+        known = self._tips.get(branch)
+        span = f"{known}...{tip}" if known else tip
+        log = ("log", "-z", f"--format=%m %H %P%n{_VALUE}", "--fixed-strings", f"--grep={TRAILER}:")
+        result = self._trees.git.run(*log, "--left-right", span)
+        if not result.ok:  # what was known is not there any more
+            known, result = None, self._trees.git.run(*log, tip)
+        commits = dict(self._commits.get(branch, {})) if known else {}
+        for entry in reversed(result.out.split("\0")):
+            ids, _, values = entry.strip().partition("\n")
+            side, commit, *parents = ids.split() or ["", ""]
+            for value in values.splitlines():
+                if side == "<":
+                    if commits.get(value, ("", ""))[0] == commit:
+                        del commits[value]
+                elif commit:
+                    commits[value] = (commit, parents[0] if parents else "")
+        self._commits[branch], self._tips[branch] = commits, tip

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -42,6 +41,7 @@ _OPTIONS = (
     "maintenance.auto=false",
     "advice.detachedHead=false",
 )
+_COMMITTING = ("commit-tree", "cherry-pick")  # what needs to know who commits
 _PASSED = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
 _FIXED = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_EDITOR": "true"}
 
@@ -82,7 +82,7 @@ class Git:
             child = subprocess.Popen(
                 ["git", *options, *args],
                 cwd=self.folder,
-                env=self._env,
+                env=self._env | (self._identity() if args[0] in _COMMITTING else {}),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -116,16 +116,16 @@ class Git:
         return tuple(name for name in self(*args).split("\0") if name)
 
     @cached_property
-    def _env(self) -> Mapping[str, str]:
+    def _env(self) -> dict[str, str]:
         env = clean_env(_PASSED, _FIXED)
         if self.git_dir is not None:
             env |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.folder)}
-        return env | self._identity(env)
+        return env
 
-    def _identity(self, env: Mapping[str, str]) -> dict[str, str]:
+    def _identity(self) -> dict[str, str]:
         """Who commits, where neither the repository nor the person says so."""
         known = subprocess.run(
-            ["git", "config", "user.email"], cwd=self.folder, env=env, capture_output=True, check=False
+            ["git", "config", "user.email"], cwd=self.folder, env=self._env, capture_output=True, check=False
         )
         if known.stdout.strip():
             return {}

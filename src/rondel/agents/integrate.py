@@ -55,21 +55,21 @@ def integrate(
             said = complaint()
             if said is not None:
                 return ChecksFailed(said)
-            if _advance(trees.git, target, tip, placed):
-                trees.git("update-ref", f"refs/heads/{mark.branch}", placed)
+            if _advance(trees, target, tip, placed):
                 commit = placed
                 return Commit(placed, changed(trees.git, tip, placed), target)
         raise GitError(f"{target!r} moved again and again while the edit was put on top; try again later")
     finally:
-        trees.go_to(git, mark, commit)
+        if trees.head(mark) != commit:
+            trees.go_to(git, mark, commit)
         trees.save(path, replace(mark, commit=commit, integrating=False))
 
 
 def _tip(trees: Worktrees, target: str) -> str:
-    found = trees.git.run("rev-parse", "--verify", "--quiet", f"refs/heads/{target}")
-    if not found.ok:
+    found = trees.tip(f"refs/heads/{target}")
+    if found is None:
         raise GitError(f"there is no branch {target!r} in {trees.repo}")
-    return found.out.strip()
+    return found
 
 
 def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> str | Conflict:
@@ -80,22 +80,22 @@ def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> st
     trees.go_to(git, mark, tip)
     picked = git.run("cherry-pick", "--allow-empty", "--keep-redundant-commits", commit)
     if picked.ok:
-        return git("rev-parse", "HEAD")
+        return trees.head(mark)
     files = git.names("diff", "--name-only", "--diff-filter=U", "-z")
     if not files:
         raise GitError(f"the edit cannot be put on top of {tip[:12]}: {picked.words}")
     return Conflict(files)
 
 
-def _advance(git: Git, target: str, tip: str, new: str) -> bool:
+def _advance(trees: Worktrees, target: str, tip: str, new: str) -> bool:
     """Move `target` from `tip` to `new`; False when it is not at `tip` any more."""
-    ref = f"refs/heads/{target}"
+    git, ref = trees.git, f"refs/heads/{target}"
     where = git("for-each-ref", "--format=%(worktreepath)", ref)
     if not where or not Path(where).exists():
         moved = git.run("update-ref", "-m", "rondel", ref, new, tip)
     else:
         moved = _fast_forward(Git(Path(where)), ref, new)
-    now = git("rev-parse", ref)
+    now = _tip(trees, target)
     if now == new or now != tip:
         return now == new
     if not where:

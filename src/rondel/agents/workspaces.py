@@ -37,6 +37,7 @@ class Workspaces:
 
     def __init__(self, repo: Path, root: Path, shell: Callable[[str, Path], Ran] | None = None) -> None:
         self._trees = Worktrees(repo, root)
+        self._found = edits.Found(self._trees)
         self._root = root
         self._own_shell = Shell(root / "shell")
         self._shell = shell or self._own_shell
@@ -81,15 +82,16 @@ class Workspaces:
         commit = self._trees.commit_of(base)
         path = self._path(session, key)
         end_leftovers(self._own_shell.spool(path))
-        with self._trees.locked("worktrees"):
+        with self._trees.tree_locked(path):
             mark = self._trees.mark(path)
             if mark is not None and mark.ready and self._usable(path, mark, commit, keep=keep):
                 return path
             if mark is not None:
                 self._keep_aside(path, mark)
-            mark = replace(self._trees.add(path, session, key, commit), shared=shared)
+            with self._trees.locked("worktrees"):
+                mark = replace(self._trees.add(path, session, key, commit), shared=shared)
         if hide:
-            self._trees.exclude(self._trees.in_tree(path, mark), mark, [hide])
+            self._trees.exclude(mark, [hide])
         if setup:
             ran = self._shell(setup, path)
             if not ran.ok:
@@ -134,7 +136,7 @@ class Workspaces:
     def commit(self, path: Path, session: str, action: str, message: str) -> Commit | None:
         """What changed in a worktree, as one commit on a branch of its own; None when nothing did."""
         mark = self._need(path)
-        with self._trees.locked("worktrees"):
+        with self._trees.tree_locked(path):
             return edits.commit_all(self._trees, path, mark, session, action, message)
 
     def find(
@@ -145,7 +147,7 @@ class Workspaces:
         With `base`, only what came after it is looked at.
         """
         branch = target or edits.branch_of(session, action)
-        return edits.find(self._trees.git, edits.value_of(session, action), branch, base)
+        return self._found.find(edits.value_of(session, action), branch, base)
 
     def integrate(
         self, path: Path, target: str, checks: str | None = None
@@ -164,7 +166,7 @@ class Workspaces:
             return None if ran.ok else ran.output
 
         with self._trees.locked("integrate"):
-            there = edits.find(self._trees.git, mark.trailer, target, mark.base)
+            there = self._found.find(mark.trailer, target, mark.base)
             if there is not None:
                 self._trees.save(path, replace(mark, target=target, commit=there.id, integrating=False))
                 return there
@@ -177,19 +179,19 @@ class Workspaces:
         mark = self._trees.mark(path)
         if mark is not None and self._is_taken_over(mark):
             self._forget_branch(mark.branch)
-        with self._trees.locked("worktrees"):
+        with self._trees.tree_locked(path), self._trees.locked("worktrees"):
             self._trees.drop(path)
 
     def _is_taken_over(self, mark: Mark) -> bool:
         return mark.target is not None and (
-            edits.find(self._trees.git, mark.trailer, mark.target, mark.base) is not None
+            self._found.find(mark.trailer, mark.target, mark.base) is not None
         )
 
     def _forget_branch(self, branch: str) -> None:
-        git, ref = self._trees.git, f"refs/heads/{branch}"
-        tip = git.run("rev-parse", "--verify", "--quiet", ref).out.strip()
+        ref = f"refs/heads/{branch}"
+        tip = self._trees.tip(ref)
         if tip:
-            git("update-ref", "-d", ref, tip)
+            self._trees.git("update-ref", "-d", ref, tip)
 
     def sweep(self, is_over: Callable[[str, str], bool] = lambda _session, _key: False) -> int:
         """Remove the worktrees whose edits their targets hold, and those nobody used for a day.
@@ -215,7 +217,7 @@ class Workspaces:
     def _put_aside(self, path: Path, mark: Mark) -> None:
         """Remove a worktree and its branch; a ref holds what it held."""
         end_leftovers(self._own_shell.spool(path))
-        with self._trees.locked("worktrees"):
+        with self._trees.tree_locked(path), self._trees.locked("worktrees"):
             if self._trees.mark(path) is not None:
                 self._keep_aside(path, mark)
             if mark.branch:

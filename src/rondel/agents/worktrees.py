@@ -9,20 +9,25 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import stat
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import IO
 
 from rondel.agents.git import Git, held
 from rondel.errors import GitError
+from rondel.model.digests import digest
 
 LOCK_S = 3600.0
+TREE_LOCKS = 64  # as many files, however many worktrees there are
 _UNDER_WAY = {  # what git leaves in its folder, and the command that ends it
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
@@ -58,6 +63,7 @@ class Worktrees:
         self.root = root
         self.git = Git(repo)
         self._stop = threading.Event()
+        self._gates: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     @cached_property
     def common(self) -> Path:
@@ -67,27 +73,52 @@ class Worktrees:
     @contextmanager
     def locked(self, what: str, wait_s: float = LOCK_S) -> Iterator[None]:
         """One at a time on this machine; the kernel lets go when its holder dies."""
-        with (self.common / f"rondel-{what}.lock").open("a") as file:
-            deadline = time.monotonic() + wait_s
-            while True:
+        deadline = time.monotonic() + wait_s
+        gate = self._gates[what]  # our own threads wait here, without looking again and again
+        while not gate.acquire(timeout=min(1.0, max(0.0, wait_s))):
+            self._give_up(what, deadline)
+        try:
+            with (self.common / f"rondel-{what}.lock").open("a") as file:
+                while not _flock(file):
+                    self._give_up(what, deadline)
+                    self._stop.wait(0.05)
+                token = held.set((*held.get(), file.fileno()))
                 try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if self._stop.wait(0.05) or time.monotonic() > deadline:
-                        raise GitError(f"{file.name} is held by another process; try again later") from None
-            token = held.set((*held.get(), file.fileno()))
-            try:
-                yield
-            finally:
-                held.reset(token)
+                    yield
+                finally:
+                    held.reset(token)
+        finally:
+            gate.release()
+
+    @contextmanager
+    def tree_locked(self, path: Path) -> Iterator[None]:
+        """One at a time in a worktree: also a git that outlives its killed driver ends first."""
+        with self.locked(f"tree-{int(digest(path.name)[:8], 16) % TREE_LOCKS:02}"):
+            yield
+
+    def _give_up(self, what: str, deadline: float) -> None:
+        if self._stop.is_set() or time.monotonic() > deadline:
+            name = self.common / f"rondel-{what}.lock"
+            raise GitError(f"{name} is held by another process; try again later")
 
     def close(self) -> None:
         """Wait for no lock any more."""
         self._stop.set()
 
+    def tip(self, ref: str) -> str | None:
+        """Where a ref is, read from git's own file where it has one; None when there is no such ref."""
+        try:
+            text = (self.common / ref).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            text = ""
+        if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
+            return text
+        return self.git.run("rev-parse", "--verify", "--quiet", ref).out.strip() or None
+
     def commit_of(self, name: str) -> str:
         """The commit that a branch, a tag or a digest means."""
+        if name.startswith("refs/heads/") and (tip := self.tip(name)):
+            return tip
         result = self.git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         if result.ok and not name.startswith("-"):
             return result.out.strip()
@@ -133,11 +164,21 @@ class Worktrees:
 
     def add(self, path: Path, session: str, key: str, base: str) -> Mark:
         """A fresh worktree at `base`, on no branch, with a mark that does not say ready yet."""
-        self.drop(path)
+        if path.exists() or self.mark_file(path).exists() or self._is_registered(path):
+            self.drop(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         self.git("worktree", "add", "--quiet", "--force", "--force", "--detach", str(path), base)
-        git_dir = Git(path)("rev-parse", "--absolute-git-dir")
-        return self.save(path, Mark(session, key, base, git_dir))
+        private = (path / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        return self.save(path, Mark(session, key, base, str(Path(private).resolve())))
+
+    def _is_registered(self, path: Path) -> bool:
+        """Whether git has a worktree at this path, were it only by name."""
+        wanted = str(path / ".git")
+        for file in (self.common / "worktrees").glob(f"{path.name}*/gitdir"):
+            with suppress(OSError):
+                if file.read_text(encoding="utf-8", errors="replace").strip() == wanted:
+                    return True
+        return False
 
     def drop(self, path: Path) -> None:
         """Remove a worktree, also one that was never whole; its mark goes last.
@@ -152,6 +193,13 @@ class Worktrees:
             shutil.rmtree(path)
             self.git.run(*remove)
         self.mark_file(path).unlink(missing_ok=True)
+
+    def head(self, mark: Mark) -> str:
+        """The commit that a worktree is at."""
+        text = Path(mark.git_dir, "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+        if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
+            return text
+        return Git(self.repo, Path(mark.git_dir))("rev-parse", "HEAD")
 
     def settle(self, git: Git, mark: Mark) -> None:
         """End whatever git has under way in a worktree, and forget the locks of a killed git."""
@@ -187,21 +235,32 @@ class Worktrees:
     def exclude_what_is_new(self, git: Git, mark: Mark) -> None:
         """Hide every file that is untracked now from later commits; undo changes to tracked ones."""
         git("reset", "--quiet", "--hard")
-        self.exclude(git, mark, git.names("ls-files", "-z", "--others", "--exclude-standard", "--directory"))
+        self.exclude(mark, git.names("ls-files", "-z", "--others", "--exclude-standard", "--directory"))
 
-    def exclude(self, git: Git, mark: Mark, names: Sequence[str]) -> None:
+    @cached_property
+    def _general_excludes(self) -> Path:
+        own = self.git.run("config", "--path", "core.excludesFile").out.strip()
+        return Path(own or _default_excludes())
+
+    def exclude(self, mark: Mark, names: Sequence[str]) -> None:
         """Hide these files from later commits, besides what the person ignores anyway."""
         if not names:
             return
         file = Path(mark.git_dir, "rondel-exclude")
         general = ""
         with suppress(OSError):
-            own = "" if file.exists() else git.run("config", "--path", "core.excludesFile").out.strip()
-            general = (file if file.exists() else Path(own or _default_excludes())).read_text(
-                encoding="utf-8", errors="replace"
-            )
+            known = file if file.exists() else self._general_excludes
+            general = known.read_text(encoding="utf-8", errors="replace")
         patterns = "\n".join(_pattern(name) for name in names)
         file.write_text(f"{general}\n{patterns}\n", encoding="utf-8", errors="replace")
+
+
+def _flock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _load(file: Path) -> Mark | None:

@@ -231,7 +231,7 @@ class Performer(Generic[S]):
             with explained("make", scratch):
                 scratch.mkdir(parents=True, exist_ok=True)
             return scratch
-        base = space.base or space.target or "HEAD"
+        base = space.base or (f"refs/heads/{space.target}" if space.target else "HEAD")
         trees = self._tools.workspaces
         if space.access is Access.READ:
             return await _patiently(partial(trees.read, base))

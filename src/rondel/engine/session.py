@@ -40,7 +40,8 @@ class Session(Generic[S]):
         self.run = self.folder / RUN
         self.journal = Journal(self.run / "journal.jsonl")
         self._state: S | None = None
-        self._changed: set[str] = set()  # what we wrote since the state was read
+        self._changed: set[str] = set()  # what we wrote, or saw changed, since the state was read
+        self._looked = False  # at the disk, since the state was read
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -52,15 +53,16 @@ class Session(Generic[S]):
         """What the files show now."""
         if self._state is None:
             self._state = self.workflow.read(self.files, self.ref)
-        elif self._changed:
+        elif self._changed or self._looked:
             self._state = self.workflow.reread(self._state, self.files, self.ref, frozenset(self._changed))
         self._changed.clear()
+        self._looked = False
         return self._state
 
     def refresh(self) -> None:
         """See what others changed on the disk."""
-        self.files.refresh()
-        self._state = None
+        self._changed |= self.files.refresh()
+        self._looked = True
 
     def look_beside(self) -> bool:
         """See what others changed in the files beside the folder; whether they did. A stat for each."""

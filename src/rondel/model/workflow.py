@@ -84,8 +84,9 @@ class Workflow(ABC, Generic[S]):
     def reread(self, state: S, files: Snapshot, ref: SessionRef, changed: frozenset[str]) -> S:
         """What the files show after only these changed; `state` is not used again.
 
-        The engine asks for this after its own writes, and reads anew when others may have
-        written. A workflow whose sessions are large does here what does not cost its size.
+        The engine asks for this after it wrote, and when it looked for what others wrote; a
+        folder's path ends in `/`. A workflow whose sessions are large does here what does not
+        cost their size.
         """
         return self.read(files, ref)
 

@@ -152,29 +152,47 @@ class DiskSnapshot:
         if here.listing is not None:
             self._list_again(here, name)
 
-    def refresh(self, *folders: str) -> None:
-        """Look for what others changed: everywhere, or below these folders. The rest stays known."""
+    def refresh(self, *folders: str) -> frozenset[str]:
+        """Look for what others changed: everywhere, or below these folders. The rest stays known.
+
+        Gives the paths that may have changed, of what was asked for before; a folder's ends in `/`.
+        """
+        changed: set[str] = set()
         for folder in folders or ("",):
-            here = self._top
+            here, prefix = self._top, ""
             for part in folder.rstrip("/").split("/") if folder else ():
                 below = here.folders.get(part)
                 if below is not None and self._gone(here, part, below):
+                    changed.add(f"{prefix}{part}/")
                     below = None
                 if below is None:
                     break
-                here = below
+                here, prefix = below, f"{prefix}{part}/"
             else:
-                self._refresh(here)
+                self._refresh(here, prefix, changed)
+        return frozenset(changed)
 
-    def _refresh(self, here: _Folder) -> None:
+    def _refresh(self, here: _Folder, prefix: str, changed: set[str]) -> None:
+        before = here.listing
         if here.path is None or _changed(here.path, here.key):
             here.listing = here.names = None
+            if before is not None:
+                self._list(here)
+                changed.update(f"{prefix}{name}" for name in before ^ (here.listing or set()))
         for name, file in tuple(here.files.items()):
-            if file.path != f"{here.path}/{name}" or _changed(file.path, file.key):
+            path = f"{here.path}/{name}"
+            if file.mtime is None and file.data is None and not os.path.lexists(path):
+                continue  # it was not there, and is not
+            if file.path != path or _changed(file.path, file.key):
                 del here.files[name]
+                changed.add(f"{prefix}{name}")
         for name, below in tuple(here.folders.items()):
-            if not self._gone(here, name, below):
-                self._refresh(below)
+            if below.path is None and below.only is None and not os.path.lexists(f"{here.path}/{name}"):
+                continue
+            if self._gone(here, name, below):
+                changed.add(f"{prefix}{name}/")
+            else:
+                self._refresh(below, f"{prefix}{name}/", changed)
 
     @staticmethod
     def _gone(here: _Folder, name: str, below: _Folder) -> bool:
