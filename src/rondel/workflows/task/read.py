@@ -31,6 +31,8 @@ from rondel.workflows.task.state import (
 )
 from rondel.workflows.task.validate import validate
 
+_UNREAD = (".rondel/run/", ".rondel/aside/", ".rondel/manual/", ".rondel/control", ".rondel/.gitignore")
+
 
 def sessions(repo: Snapshot) -> list[SessionRef]:
     """The sessions of a repository, from the names of their folders."""
@@ -90,14 +92,16 @@ def read(files: Snapshot, ref: SessionRef, allowed: frozenset[str] = frozenset()
     )
 
 
-def reread(state: State, files: Snapshot, changed: Iterable[str]) -> State:
+def reread(
+    state: State, files: Snapshot, changed: Iterable[str], allowed: frozenset[str] = frozenset()
+) -> State:
     """The state after only these files changed."""
     for path in changed:
         after = _take_in(state, files, path)
         if after is None:
-            return read(files, state.ref, state.allowed)
+            return read(files, state.ref, allowed)
         state = after
-    return replace(state, files=files)
+    return replace(state, files=files, allowed=allowed)
 
 
 def _take_in(state: State, files: Snapshot, path: str) -> State | None:
@@ -117,7 +121,7 @@ def _take_in(state: State, files: Snapshot, path: str) -> State | None:
     if path == layout.SESSION:
         info = session_info(files.json(path), state.ref.id, state.tasks, len(state.graph.parent))
         return replace(state, session=info)
-    return state if folder == layout.CHAT or path.startswith((".rondel/run/", ".rondel/aside/")) else None
+    return state if folder == layout.CHAT or path.startswith(_UNREAD) else None
 
 
 def _take_in_task(state: State, files: Snapshot, path: str) -> State | None:

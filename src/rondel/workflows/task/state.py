@@ -125,9 +125,9 @@ class State:
     is_marked: bool  # the newest marker is this session's: it is the active one
     markers: int = 1  # how many sessions have one
     damage: tuple[Problem, ...] = ()
-    prepared: dict[str, Action] = field(
-        default_factory=dict, compare=False
-    )  # actions that are costly to make
+    # What is costly to make and holds until a task changes in more than its status.
+    prepared: dict[str, Action] = field(default_factory=dict, compare=False)
+    texts: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def phase(self) -> Phase:

@@ -28,11 +28,11 @@ def due_now(state: State) -> bool:
 
 
 def _texts(state: State) -> tuple[str, str]:
-    topic = state.session.project
-    return (
-        documents.todo_list(topic, state.tasks, state.graph, state.summaries),
-        documents.plan(topic, state.session.complexity, state.tasks, state.graph),
-    )
+    topic, complexity = state.session.project, state.session.complexity
+    key = f"{complexity} {topic}"
+    if key not in state.texts:
+        state.texts[key] = documents.plan(topic, complexity, state.tasks, state.graph)
+    return documents.todo_list(topic, state.tasks, state.graph, state.summaries), state.texts[key]
 
 
 def draw(state: State) -> list[Change]:

@@ -39,7 +39,8 @@ class TaskWorkflow(Workflow[State]):
 
     def reread(self, state: State, files: Snapshot, ref: SessionRef, changed: frozenset[str]) -> State:
         """See `Workflow`."""
-        return reading.reread(state, files, changed)
+        allowed = _allowed(files, ref) if any(t.steps for t in state.tasks.values()) else state.allowed
+        return reading.reread(state, files, changed, allowed)
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""
