@@ -139,14 +139,6 @@ def test_a_usage_limit_parks_the_action_and_is_no_attempt(root):
     assert len(agent.seen) == 1, "a parked action is not asked before its time"
 
 
-def test_a_usage_limit_that_names_no_time_parks_for_a_while(root):
-    start(root, auto=True, width=1)
-    agent = ScriptedAgent(lambda _: Reply(Ended.PARKED, error="limit"))
-    report = hall(root, agent).drive(REF)
-    assert (report.stopped, len(agent.seen)) == (Stopped.PARKED, 1)
-    assert report.until > datetime.now(UTC) + timedelta(minutes=5)
-
-
 def test_a_parked_action_goes_on_after_its_time(root):
     start(root, auto=True, width=1)
     until = datetime.now(UTC) + timedelta(seconds=1)

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -30,7 +30,6 @@ from rondel.store.disk import explained
 S = TypeVar("S")
 T = TypeVar("T")
 
-PARKED_FOR = timedelta(minutes=15)  # where a usage limit names no time
 GIT_PAUSES_S = (0.1, 0.5)
 TAIL = 4000
 COLLECT_MAX = 20_000_000
@@ -114,8 +113,6 @@ class Performer(Generic[S]):
         outcome = replace(_of_answer(answer, settings), prompt=digest(prompt))
         if wrong:
             outcome = replace(outcome, ended=Ended.REJECTED, error=wrong)
-        if outcome.ended is Ended.PARKED and outcome.until is None:
-            outcome = replace(outcome, until=self._tools.clock() + PARKED_FOR)
         if outcome.ok and ask.workspace.access is Access.WRITE:
             try:
                 outcome = await self._take_over(ask, cwd, outcome)

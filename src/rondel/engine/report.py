@@ -9,7 +9,9 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from rondel.errors import RondelError
 from rondel.model.times import parse_time, stamp
+from rondel.store import files
 
 
 class Stopped(StrEnum):
@@ -66,7 +68,7 @@ def leave(run: Path, report: Report) -> None:
 def last_report(run: Path | str) -> Report | None:
     """How the last run ended, as far as anybody knows."""
     try:
-        body = json.loads(Path(f"{run}/{REPORT}").read_text(encoding="utf-8"))
+        body = json.loads(files.read(f"{run}/{REPORT}") or b"")
         return Report(Stopped(body["stopped"]), str(body["message"]), until=parse_time(body["until"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (RondelError, ValueError, KeyError, TypeError):
         return None

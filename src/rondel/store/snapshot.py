@@ -42,7 +42,7 @@ class _File:
 class _Folder:
     """What is known of one folder. `path` is None where there is none that may be looked into."""
 
-    __slots__ = ("files", "folders", "key", "listing", "names", "only", "path")
+    __slots__ = ("files", "folders", "key", "listing", "names", "only", "path", "unsure")
 
     def __init__(self, path: str | None, only: frozenset[str] | None = None) -> None:
         self.path = path
@@ -52,6 +52,7 @@ class _Folder:
         self.key: _Key | None = None
         self.listing: set[str] | None = None  # None: not listed yet
         self.names: frozenset[str] | None = None  # `listing` as it was given away
+        self.unsure: set[str] = set()  # names that may be links: looked at before they are entered
 
 
 class DiskSnapshot:
@@ -213,7 +214,10 @@ class DiskSnapshot:
     def _enter(self, here: _Folder, name: str) -> _Folder:
         path = None
         if here.path is not None and here.only is None and name not in ("", ".", ".."):
-            path = self._folder_path(f"{here.path}/{name}")
+            if here.listing is None or name in here.unsure:
+                path = self._folder_path(f"{here.path}/{name}")
+            elif f"{name}/" in here.listing:
+                path = f"{here.path}/{name}"
         below = here.folders[name] = _Folder(path)
         return below
 
@@ -294,6 +298,7 @@ class DiskSnapshot:
 
     def _list(self, here: _Folder) -> None:
         here.listing = found = set[str]()
+        here.unsure.clear()
         if here.path is None:
             return
         seen_ns = time.time_ns()
@@ -306,6 +311,7 @@ class DiskSnapshot:
                 for entry in entries:
                     name = entry.name
                     if entry.is_symlink() or not name.isascii() or name.startswith(TEMP):
+                        here.unsure.add(name)
                         name = self._listed(here.path, name)
                     elif entry.is_dir():
                         name += "/"
@@ -336,6 +342,7 @@ class DiskSnapshot:
         listing = here.listing
         if listing is None or here.path is None or (here.only is not None and name not in here.only):
             return
+        here.unsure.add(name)
         now = self._listed(here.path, name)
         if now and now in listing:
             return
