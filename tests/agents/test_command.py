@@ -179,7 +179,7 @@ def test_200_mb_of_answer_is_a_failure_within_bounds(tmp_path, tag):
 def test_grandchildren_do_not_outlive_the_answer(tmp_path, tag):
     reply = ask(agent(*fake("leaves_grandchildren"), tag=tag), request(tmp_path))
     assert reply.ended is Ended.DONE
-    assert reply.text.endswith("the answer\n")
+    assert "the answer\n" in reply.text
     assert alive(tag) == []
 
 
