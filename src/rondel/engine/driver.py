@@ -388,7 +388,7 @@ class Driver(Generic[S]):
 
 
 def _outputs(action: Action) -> tuple[str, ...]:
-    return action.outputs if isinstance(action, Ask | Run | Derive) else ()
+    return () if isinstance(action, Decide) else action.outputs
 
 
 def _hint(record: Record) -> str:

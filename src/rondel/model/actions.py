@@ -96,6 +96,7 @@ class Probe:
     args: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     title: str = ""
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,10 @@ def _coding(state: State, turn: Turn) -> Iterator[Action]:
         yield from held or (_task(state, turn, view) for view in turn.tasks if view.stage is Stage.DUE)
         return
     args = (state.target, turn.base or "", state.request.test)
-    yield from _ahead(state, "vas", [Probe(layout.built(turn.number), "tip", args, title="what was built")])
+    tip = Probe(
+        layout.built(turn.number), "tip", args, title="what was built", outputs=(layout.IMPLEMENTATION,)
+    )
+    yield from _ahead(state, "vas", [tip])
 
 
 def _task(state: State, turn: Turn, view: TaskView) -> Ask:
