@@ -9,6 +9,7 @@ import ast
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,12 +20,17 @@ COMMANDS = TOP / "docs" / "commands.md"
 MAP = TOP / "ARCHITECTURE.md"
 BEGIN, END = "<!-- map: written by `make docs` -->", "<!-- end of the map -->"
 WIDTH = 100
+SHOWN: dict[str, Any] = {
+    "max_content_width": WIDTH,
+    "terminal_width": WIDTH,
+    "help_option_names": ["-h", "--help"],
+}
 
 
 def commands_page() -> str:
     """Every command with its help, as the terminal shows it."""
     parts = ["# Commands\n\nWritten by `make docs` from the help texts.\n"]
-    context = click.Context(root, info_name="rondel", max_content_width=WIDTH, terminal_width=WIDTH)
+    context = click.Context(root, info_name="rondel", **SHOWN)
     parts += _help(root, context)
     return "\n".join(parts)
 
@@ -36,9 +42,7 @@ def _help(command: click.Command, context: click.Context) -> list[str]:
         for name in command.list_commands(context):
             below = command.get_command(context, name)
             if below is not None and not below.hidden:
-                inner = click.Context(
-                    below, info_name=name, parent=context, max_content_width=WIDTH, terminal_width=WIDTH
-                )
+                inner = click.Context(below, info_name=name, parent=context, **SHOWN)
                 parts += _help(below, inner)
     return parts
 
