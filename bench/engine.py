@@ -102,7 +102,7 @@ class Instant:
 
 def _drive(total: int, width: int) -> float:
     """Seconds per action of a whole session."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         subprocess.run(["git", "init", "-q"], cwd=root, check=True)
         (root / REF.folder / ".rondel").mkdir(parents=True)
@@ -123,7 +123,7 @@ def _drive(total: int, width: int) -> float:
 
 def _bare_commit(times: int) -> float:
     """Seconds for the bare file operations of one action: a durable file and two journal lines."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         log = os.open(f"{folder}/journal", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         line = json.dumps({"kind": "finished", "action": "round-1/1.md", "digest": "0" * 64}).encode() + b"\n"
         begin = time.perf_counter()
