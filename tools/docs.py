@@ -71,8 +71,11 @@ def with_map(page: str) -> str:
 
 
 def main() -> int:
-    """Write the pages."""
+    """Write the pages, or print the command reference."""
     os.environ["COLUMNS"] = str(WIDTH)
+    if sys.argv[1:] == ["--commands"]:
+        sys.stdout.write(commands_page())
+        return 0
     COMMANDS.write_text(commands_page(), encoding="utf-8")
     MAP.write_text(with_map(MAP.read_text(encoding="utf-8")), encoding="utf-8")
     return 0
