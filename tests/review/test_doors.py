@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import sys
+from datetime import date, timedelta
 
 import pytest
 from review_support import APP, CHANGED, commit, content, finding, git, review
@@ -147,6 +148,30 @@ def test_resolve_sees_an_unfinished_round(here, capfd):
     assert (found["current_round"], found["new_round"], found["complete_rounds"]) == (7, False, [1])
 
 
+def as_yesterday(root):
+    """The session of today as if it had been opened the day before."""
+    day = date.fromisoformat(session_of(root).name[:10]) - timedelta(days=1)
+    return session_of(root).rename(root / f".ocr/sessions/{day}-feature")
+
+
+def test_resolve_sees_an_unfinished_round_of_another_day_that_the_next_run_goes_on_with(
+    here, capfd, tmp_path
+):
+    (tmp_path / "review.md").write_text("nonsense")
+    assert run(capfd)[0] == 1
+    earlier = as_yesterday(here)
+    before, objects = content(here), git(here, "count-objects", "-v")
+    found = run_json(capfd, "resolve")[1]
+    assert (found["session"], found["current_round"]) == (f"review:{earlier.name}", 1)
+    assert found["new_round"] is False
+    assert (content(here), git(here, "count-objects", "-v")) == (before, objects)
+    (tmp_path / "review.md").write_text(review())
+    assert run(capfd)[0] == 0
+    assert (earlier / "rounds/round-1/final.md").exists()
+    commit(here, {"app.py": APP + "# other\n"})
+    assert run_json(capfd, "resolve")[1]["session"] != f"review:{earlier.name}"
+
+
 @pytest.mark.parametrize("target", ["HEAD~1..HEAD", "main...feature", "main", "HEAD"])
 def test_the_ways_to_name_a_change(here, capfd, target):
     (here / "app.py").write_text(CHANGED + "# more\n")
@@ -161,6 +186,27 @@ def test_a_diff_file_and_staged_work(here, capfd, tmp_path):
     assert run(capfd, str(tmp_path / "x.diff"))[0] == 0
     (tmp_path / "empty.diff").write_text("")
     assert run(capfd, str(tmp_path / "empty.diff"))[0] == 5
+
+
+def test_a_text_that_is_no_diff_is_not_a_passed_review(here, capfd, tmp_path):
+    (tmp_path / "notes.txt").write_text("--- a list ---\n\n- not a diff\n")
+    code, _, err = run(capfd, str(tmp_path / "notes.txt"))
+    assert code == 5
+    assert "notes.txt holds no unified diff" in err
+    assert not (here / ".ocr").exists()
+
+
+def test_an_unfinished_round_about_one_diff_is_not_taken_for_another(here, capfd, tmp_path):
+    diff = git(here, "diff", "main", "feature") + "\n"
+    (tmp_path / "one.diff").write_text(diff)
+    (tmp_path / "two.diff").write_text(diff.replace("a - b", "a * b"))
+    (tmp_path / "review.md").write_text("nonsense")
+    run(capfd, str(tmp_path / "one.diff"))
+    assert "keeps to what it pinned" not in run(capfd, str(tmp_path / "one.diff"))[2]
+    assert "keeps to what it pinned" in run(capfd, str(tmp_path / "two.diff"))[2]
+    earlier = as_yesterday(here)
+    (tmp_path / "review.md").write_text(review())
+    assert run_json(capfd, str(tmp_path / "two.diff"))[1]["session"] != f"review:{earlier.name}"
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,6 @@ def start(
 def _wish(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any]) -> files.Wish:
     asked = parse_target(target, pr, lambda name: Path(name).is_file())
     given = files.read_diff(Path(asked.file)) if asked.kind is Kind.DIFF else ""
-    if asked.kind is Kind.DIFF and not given.strip():
-        given = "\n"
     requirements = options.pop("requirements")
     return files.Wish(
         target=asked,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -18,7 +18,7 @@ from rondel.store import documents, files
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.review import layout
-from rondel.workflows.review.change import Change, change_of
+from rondel.workflows.review.change import Change, change_of, parse_diff
 from rondel.workflows.review.layout import Phase, RoundFiles, round_files, session_name
 from rondel.workflows.review.plan import is_noted
 from rondel.workflows.review.probes import is_empty, is_same, look_moved
@@ -89,8 +89,10 @@ def state_of(root: Path, ref: SessionRef) -> ReviewState:
 
 def resolve(root: Path, look: Look, branch: str) -> tuple[SessionRef, Resolution]:
     """What the next run would do. Writes nothing."""
-    ref = place(root, branch, _today(look))
-    return ref, state_of(root, ref).resolution
+    state = state_of(root, place(root, branch, _today(look)))
+    if not state.rounds and (earlier := _unfinished(root, branch)):
+        state = _about(earlier, pin(Target(), look, dry=True), look) or state
+    return state.ref, state.resolution
 
 
 def sessions_of(root: Path, branch: str) -> list[ReviewState]:
@@ -126,13 +128,13 @@ def start(root: Path, look: Look, wish: Wish) -> Opened:
     pins = pin(wish.target, look, given=wish.given)
     state = state_of(root, place(root, pins.branch, _today(look)))
     under_way = bool(state.rounds) and not state.is_complete and not wish.restart
-    if not under_way and _is_nothing(wish, pins, look):
+    if not under_way and _is_nothing(pins, look):
         raise nothing(wish.target)
     files.make_folder(root / layout.SESSIONS)
     with locked(root / layout.SESSIONS):
         state = state_of(root, place(root, pins.branch, _today(look)))
         if not state.rounds and not wish.restart:
-            state = _unfinished_before(root, pins, state, look)
+            state = _about(_unfinished(root, pins.branch), pins, look) or state
         if state.rounds and not state.is_complete:
             if not wish.restart:
                 return _go_on(root, state, wish, pins, look)
@@ -141,21 +143,31 @@ def start(root: Path, look: Look, wish: Wish) -> Opened:
         return _open(root, state, wish, pins, look)
 
 
-def _is_nothing(wish: Wish, pins: Pins, look: Look) -> bool:
-    if wish.given:
-        return not wish.given.strip()
-    return not pins.given and is_empty(pins.base, pins.head, look)
+def _is_nothing(pins: Pins, look: Look) -> bool:
+    """Whether there is no change to a file: an empty diff, or a text that is none, is not a passed review."""
+    return not parse_diff(pins.given) if pins.given else is_empty(pins.base, pins.head, look)
 
 
-def _unfinished_before(root: Path, pins: Pins, state: ReviewState, look: Look) -> ReviewState:
-    """A session of an earlier day whose unfinished round is about exactly this change; else `state`."""
-    for earlier in sessions_of(root, pins.branch):
-        unfinished = (
-            earlier.rounds and not earlier.is_complete and not earlier.is_closed and not earlier.is_flat
-        )
-        if unfinished and earlier.pins and is_same(earlier.pins, pins, look):
-            return earlier
-    return state
+def _unfinished(root: Path, branch: str) -> list[ReviewState]:
+    """The sessions of a branch whose last round can be gone on with, newest first."""
+    return [
+        s
+        for s in sessions_of(root, branch)
+        if s.rounds and s.pins and not s.is_complete and not s.is_closed and not s.is_flat
+    ]
+
+
+def _about(sessions: Iterable[ReviewState], pins: Pins, look: Look) -> ReviewState | None:
+    """The first session whose last round is about exactly this change."""
+    return next((s for s in sessions if _is_about(s, s.at, pins, look)), None)
+
+
+def _is_about(state: ReviewState, at: RoundFiles, pins: Pins, look: Look) -> bool:
+    """Whether a round is about exactly this change: the same commits, and the same diff if one was given."""
+    before = pins_of(state.files.json(at.part("target.json")))
+    given = state.files.digest(at.part("given.diff"))
+    same_diff = given == (digest(_bytes(pins.given)) if pins.given else None)
+    return before is not None and same_diff and is_same(before, pins, look)
 
 
 # -- going on --------------------------------------------------------------------------------
@@ -183,7 +195,7 @@ def _go_on(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -
     if state.is_closed:
         now = (phase_due(state), state.at.number)
         _note(root / state.ref.folder, state, now, pins.branch, stamp(look.at))
-    if pinned is not None and not is_same(pinned, pins, look):
+    if pinned is not None and not _is_about(state, state.at, pins, look):
         moved = look_moved(wish.target, pinned.base, pinned.head, look)
         words = moved.get("words") or pinned.label
         notes.append(
@@ -252,13 +264,7 @@ def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) ->
 def _same_as(state: ReviewState, pins: Pins, look: Look) -> int | None:
     """The last complete round, if it was about exactly this change."""
     done = [r for r in state.rounds if r.complete]
-    if not done:
-        return None
-    last = done[-1].files
-    before = pins_of(state.files.json(last.part("target.json")))
-    given = state.files.digest(last.part("given.diff"))
-    same_diff = given == (digest(_bytes(pins.given)) if pins.given else None)
-    return last.number if before and same_diff and is_same(before, pins, look) else None
+    return done[-1].number if done and _is_about(state, done[-1].files, pins, look) else None
 
 
 def _bytes(text: str) -> bytes:

@@ -280,7 +280,7 @@ def _gh(look: Look, *args: str) -> str:
 
 def nothing(target: Target) -> NothingToDo:
     """What to say about a change without a single line; an empty diff is not a passed review."""
+    what = "holds no unified diff" if target.kind is Kind.DIFF else "changes no tracked file"
     return NothingToDo(
-        f"nothing to review: {target} changes no tracked file; "
-        "name another change, e.g. rondel review HEAD~1..HEAD"
+        f"nothing to review: {target} {what}; name another change, e.g. rondel review HEAD~1..HEAD"
     )
