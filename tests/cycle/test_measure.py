@@ -45,6 +45,11 @@ def test_failures_and_errors_are_counted_and_skipped_tests_are_not():
     assert not found.passed
 
 
+def test_every_failure_counts_however_many_are_named():
+    found = run(junit(*["failed"] * 1500, *["passed"] * 500), 1)
+    assert (found.failed, len(found.failures), found.pass_rate) == (1500, 1000, 25)
+
+
 def test_all_passed_is_100():
     found = run(junit("passed", "passed"))
     assert (found.pass_rate, found.passed, found.problem) == (100, True, "")
@@ -65,6 +70,7 @@ def test_all_passed_is_100():
         ),
         (None, 2, {"text": "make: no rule"}, "status 2: make: no rule"),
         (b"not xml", 1, {}, "status 1"),
+        (b"<testsuites>", 0, {}, "cannot be read"),
         (junit("passed"), 0, {"ended": Ended.TIMED_OUT}, "did not end in time"),
     ],
 )

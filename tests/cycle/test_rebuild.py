@@ -222,3 +222,28 @@ def test_the_log_stays_in_proportion_to_what_changed(tmp_path):
         "whole documents would be more than fifteen times a specification each"
     )
     assert max(growth[4:]) < 3 * max(growth[:3]) + 2 * len(spec)
+
+
+def test_a_section_that_cannot_be_read_is_left_out_the_file_is_kept_and_the_cycle_goes_on(tmp_path):
+    loop = Loop(tmp_path)
+    document = loop.document | {"test_results": {"version": "1.0.0", "coverage": "n/a"}, "changes": "none"}
+    loop.state_path.write_text(json.dumps(document))
+    (loop.folder / "coordination/state.ndjson").unlink()  # as another tool left it
+    (problem,) = loop.state.problems
+    assert problem.rule == "state-damaged"
+    assert "test_results.coverage" in problem.message
+    loop.run()
+    assert loop.document["status"] == "completed"
+    kept = loop.folder / f"coordination/{loop.ref.id}.json.damaged-1"
+    assert json.loads(kept.read_text()) == document
+
+
+def test_parts_of_other_types_never_stop_a_rebuild_without_the_log(tmp_path):
+    loop = Loop(tmp_path)
+    loop.run()
+    parts = loop.folder / ".rondel/parts/iteration-1"
+    (parts / "begin.json").write_text(json.dumps({"texts": None, "at": None}))
+    (parts / "aggregate.json").write_text(json.dumps({"issues": 5, "feedback": "x"}))
+    loop.state_path.unlink()
+    (loop.folder / "coordination/state.ndjson").unlink()
+    assert rebuild_state(loop.ref.id, tmp_path).current_iteration == 1

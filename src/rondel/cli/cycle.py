@@ -324,7 +324,12 @@ def rebuild(cycle: str | None, as_json: bool) -> None:
         return
     for problem in problems:
         say(f"  {problem.rule}: {problem.file}: {problem.message}")
-    words = {"log": "from its log", "files": "from what the agents left", "request": "from what was asked"}
+    words = {
+        "rest": "from what can be read of it",
+        "log": "from its log",
+        "files": "from what the agents left",
+        "request": "from what was asked",
+    }
     click.echo(f"{ref.name}: " + (f"rebuilt {words[source]}" if source in words else "nothing to rebuild"))
 
 

@@ -17,6 +17,7 @@ from rondel.workflows.cycle.results import ResultStatus, parse_phase_result, sta
 from rondel.workflows.cycle.routing import Issue
 from rondel.workflows.cycle.state import Stage, State, Turn
 from rondel.workflows.cycle.validating import run_of
+from rondel.workflows.cycle.values import strings
 
 
 def aggregate(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
@@ -93,7 +94,7 @@ def _of_tasks(turn: Turn) -> Iterator[Issue]:
     for view in turn.tasks:
         name = view.task.id
         if view.stage is Stage.CONFLICT:
-            files = ", ".join(str(f) for f in view.result.get("conflicts", []))
+            files = ", ".join(strings(view.result, "conflicts"))
             kept = view.result.get("commit")
             words = f"{name} is not in the code: its edit conflicts in {files}; it is kept as commit {kept}"
             yield Issue(words, "cd", "cd", FeedbackType.ISSUE_FIX)
@@ -108,7 +109,7 @@ def _of_tasks(turn: Turn) -> Iterator[Issue]:
             why = view.result.get("error") or view.result.get("summary")
             yield Issue(f"{name} failed: {why}", "cd", "cd", FeedbackType.ISSUE_FIX)
         if view.result.get("status") in ("partial", "failed"):
-            yield from (routing.addressed(str(words), "cd") for words in view.result.get("issues", []))
+            yield from (routing.addressed(words, "cd") for words in strings(view.result, "issues"))
         if view.result.get("status") == "partial" and not view.result.get("issues"):
             yield Issue(
                 f"{name} is done in part: {view.result.get('summary')}", "cd", "cd", FeedbackType.ISSUE_FIX
@@ -129,7 +130,7 @@ def _timeline(state: State, turn: Turn, at: str, issues: Sequence[str], status: 
         f"- **Iteration {turn.number}** {record.get('started_at', '')} → {at}",
         *([f"extension: {record['extension']}"] if record.get("extension") else []),
         f"{turn.done} of {len(turn.tasks)} tasks, {len(turn.changed)} files changed",
-        f"tests: {run.total - run.skipped - len(run.failures)} of {run.total - run.skipped} passed{coverage}",
+        f"tests: {run.ran - run.failed} of {run.ran} passed{coverage}",
         f"issues: {'; '.join(issues)}" if issues else "no issues",
         {"completed": "completed", "failed": "failed, no iteration left"}.get(status, "goes on"),
     ]

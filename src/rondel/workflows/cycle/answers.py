@@ -10,8 +10,8 @@ from rondel.model.outcomes import Outcome
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import Step
 from rondel.workflows.cycle.leave import json_file
-from rondel.workflows.cycle.read import mapping
 from rondel.workflows.cycle.state import State
+from rondel.workflows.cycle.values import mapping
 
 AUTO = "auto"
 

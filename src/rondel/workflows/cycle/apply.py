@@ -16,7 +16,6 @@ from rondel.workflows.cycle.leave import agent_failed, edit_plan, json_file, not
 from rondel.workflows.cycle.markdown import number_requirements
 from rondel.workflows.cycle.models import SECTIONS
 from rondel.workflows.cycle.questions import raised
-from rondel.workflows.cycle.read import mapping
 from rondel.workflows.cycle.rebuild import exploration_section, requirements_section
 from rondel.workflows.cycle.results import (
     ResultStatus,
@@ -27,6 +26,7 @@ from rondel.workflows.cycle.results import (
 )
 from rondel.workflows.cycle.state import State, Turn
 from rondel.workflows.cycle.transitions import record_of
+from rondel.workflows.cycle.values import mapping
 from rondel.workflows.cycle.versions import bump
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
 from rondel.model.outcomes import Ended, Outcome
@@ -33,7 +33,8 @@ class TestRun:
 
     total: int = 0
     skipped: int = 0
-    failures: tuple[Failure, ...] = ()
+    failed: int = 0
+    failures: tuple[Failure, ...] = ()  # the first of the failed ones
     coverage: float | None = None
     problem: str = ""  # why the run as a whole does not count as passed
 
@@ -47,13 +48,12 @@ class TestRun:
         """From 0 to 100; 0 when nothing ran."""
         if self.ran <= 0:
             return 0
-        failed = sum(bool(f.name) for f in self.failures)
-        return _short(100 * max(0, self.ran - failed) / self.ran)
+        return _short(100 * max(0, self.ran - self.failed) / self.ran)
 
     @property
     def passed(self) -> bool:
         """Whether tests ran and nothing speaks against them."""
-        return not self.failures and not self.problem
+        return not self.failed and not self.problem
 
 
 def measured(outcome: Outcome, junit: str = JUNIT, coverage: str = COVERAGE) -> TestRun:
@@ -70,26 +70,26 @@ def measured(outcome: Outcome, junit: str = JUNIT, coverage: str = COVERAGE) -> 
     run = TestRun(
         total,
         skipped,
+        len(failures),
         tuple(failures[:FAILURES_MAX]),
         _coverage(outcome.files.get(coverage)),
     )
-    return TestRun(
-        run.total, run.skipped, run.failures, run.coverage, _problem(outcome, run, cases is not None)
-    )
+    return replace(run, problem=_problem(outcome, run, report, readable=cases is not None))
 
 
-def _problem(outcome: Outcome, run: TestRun, reported: bool) -> str:
+def _problem(outcome: Outcome, run: TestRun, report: bytes | None, *, readable: bool) -> str:
     """Why a run does not count as passed although no test failed; empty when it does."""
     if outcome.ended is Ended.TIMED_OUT:
         return "the tests did not end in time"
     code = outcome.exit_code
     if code == NO_TESTS_COLLECTED and not run.total:
         return "there are no tests"
-    if not reported:
-        return "" if code == 0 else f"the test command ended with status {code}: {_tail(outcome)}"
+    if not readable:
+        unread = "its JUnit report cannot be read" if report is not None else ""
+        return unread if code == 0 else f"the test command ended with status {code}: {_tail(outcome)}"
     if run.ran <= 0:
         return "no test was run"
-    if code != 0 and not run.failures:
+    if code != 0 and not run.failed:
         return f"the test command ended with status {code} although no test failed: {_tail(outcome)}"
     return ""
 

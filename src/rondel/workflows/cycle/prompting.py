@@ -13,6 +13,7 @@ from rondel.workflows.cycle.feedback import due_for
 from rondel.workflows.cycle.models import CycleState, FeedbackEntry
 from rondel.workflows.cycle.results import ResultStatus, parse_phase_result, status_of, without_phase_result
 from rondel.workflows.cycle.state import State, TaskView, Turn
+from rondel.workflows.cycle.values import mappings
 
 SECTION_MAX = 60_000
 ENTRIES_MAX = 200
@@ -116,8 +117,8 @@ def _tests(state: State, cycle: CycleState) -> str:
     if run is None:
         lines += [f"- failed: {name}" for name in found.failed_tests[:ENTRIES_MAX]]
         return _section("The last test run, of the iteration before", "\n".join(lines))
-    failures = [f for f in run.get("failures", []) if isinstance(f, dict)]
-    lines += [f"- failed: {f.get('name')}: {f.get('message')}" for f in failures[:ENTRIES_MAX]]
+    failures = mappings(run, "failures")[:ENTRIES_MAX]
+    lines += [f"- failed: {f.get('name')}: {f.get('message')}" for f in failures]
     if run.get("problem"):
         lines.append(f"- {run['problem']}")
     output = str(run.get("output", ""))[-4000:]

@@ -15,6 +15,7 @@ from rondel.workflows.cycle.rebuild import locate, usable
 from rondel.workflows.cycle.requests import Extension, read_extensions, read_request
 from rondel.workflows.cycle.state import Stage, State, TaskView, Turn
 from rondel.workflows.cycle.transitions import record_of
+from rondel.workflows.cycle.values import mapping, strings
 
 
 def read(files: Snapshot, cycle_id: str) -> State:
@@ -22,20 +23,19 @@ def read(files: Snapshot, cycle_id: str) -> State:
     request = read_request(files)
     located = locate(files, cycle_id, request)
     document = located.document or {}
-    parsed = usable(document) if located.document is not None else None
-    problems = [*located.problems, *(parsed[1] if parsed else ()), *_kept(files, cycle_id)]
-    turn, more = _turn(files, document, parsed[0]) if parsed else (None, ())
+    cycle = usable(document) if located.document is not None else None
+    turn, more = _turn(files, document, cycle) if cycle else (None, ())
     return State(
         cycle_id,
         files,
         request,
         document,
-        parsed[0] if parsed else None,
+        cycle,
         located.found,
         located.logged,
         turn,
         tuple(_pending(files)),
-        (*problems, *more),
+        (*located.problems, *_kept(files, cycle_id), *more),
     )
 
 
@@ -57,7 +57,7 @@ def _pending(files: Snapshot) -> list[Extension]:
     taken = {
         name
         for n in layout.iterations(files)
-        for name in _texts(mapping(files.json(layout.begun(n))), "taken")
+        for name in strings(mapping(files.json(layout.begun(n))), "taken")
     }
     return [e for e in said if e.name not in taken]
 
@@ -185,13 +185,3 @@ def _highest(views: Iterable[TaskView]) -> str | None:
         if isinstance(commit, str) and commit and isinstance(height, int) and height > best:
             best, found = height, commit
     return found
-
-
-def _texts(body: Mapping[str, Any], key: str) -> list[str]:
-    found = body.get(key)
-    return [t for t in found if isinstance(t, str)] if isinstance(found, list) else []
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """An object of a file; empty when it is none."""
-    return value if isinstance(value, dict) else {}

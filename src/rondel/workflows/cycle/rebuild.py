@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -25,6 +25,7 @@ from rondel.workflows.cycle.markdown import first_paragraph, items_under
 from rondel.workflows.cycle.models import SECTIONS, ChangeLog, CycleState, Plan, TestResults
 from rondel.workflows.cycle.requests import Request
 from rondel.workflows.cycle.state import Found
+from rondel.workflows.cycle.values import mapping, mappings, strings
 from rondel.workflows.cycle.versions import FIRST, bump
 
 
@@ -53,8 +54,9 @@ def locate(files: Snapshot, cycle_id: str, request: Request) -> Located:
         return Located(given, Found.FILE, logged=False, problems=problems)
     if logged.document is not None and not fault_of(logged.document, cycle_id):
         return Located(logged.document, Found.LOG, not logged.broken, (*problems, _damaged(cycle_id, fault)))
-    if ours is not None and usable(ours) is not None:
-        return Located(ours, Found.FILE, logged=False, problems=problems)
+    if ours is not None and (left := _rest(ours)) is not None:
+        rest, faults = left
+        return Located(rest, Found.REST, logged=False, problems=(*problems, _damaged(cycle_id, faults)))
     there = files.exists(path) or log is not None
     rebuilt = from_files(files, cycle_id, request)
     if rebuilt is None:
@@ -64,13 +66,21 @@ def locate(files: Snapshot, cycle_id: str, request: Request) -> Located:
     return Located(rebuilt, Found.FILES, logged=False, problems=(*problems, _damaged(cycle_id, fault)))
 
 
-def usable(document: Document) -> tuple[CycleState, tuple[Problem, ...]] | None:
-    """The document as a model. A shared section that cannot be read is left out and named."""
+def usable(document: Document) -> CycleState | None:
+    """The document as a model; None when it is not one."""
+    try:
+        return CycleState.model_validate(document)
+    except (ValidationError, RecursionError):
+        return None
+
+
+def _rest(document: Document) -> tuple[Document, str] | None:
+    """The document without the shared sections that cannot be read, and what was wrong with them."""
     rest = dict(document)
-    problems: list[Problem] = []
+    faults: list[str] = []
     for _ in range(len(SECTIONS) + 1):
         try:
-            return CycleState.model_validate(rest), tuple(problems)
+            CycleState.model_validate(rest)
         except RecursionError:
             return None
         except ValidationError as e:
@@ -78,14 +88,9 @@ def usable(document: Document) -> tuple[CycleState, tuple[Problem, ...]] | None:
             if not section or section[0] not in SECTIONS:
                 return None
             rest.pop(str(section[0]), None)
-            problems.append(
-                Problem(
-                    "state-invalid",
-                    layout.state_file(str(document.get("cycle_id"))),
-                    first_fault(e),
-                    "mend the field; until then it counts as absent",
-                )
-            )
+            faults.append(first_fault(e))
+        else:
+            return rest, "; ".join(faults)
     return None
 
 
@@ -193,9 +198,8 @@ def changes_of(files: Snapshot) -> list[Doc]:
 
 def _replay(files: Snapshot, doc: Doc, number: int, request: Request) -> None:
     """What one iteration's parts show."""
-    begin = _mapping(files.json(layout.begun(number)))
-    texts = [t for t in begin.get("texts", []) if isinstance(t, str)]
-    transitions.open_iteration(number, str(begin.get("at", "")), texts)(doc)
+    begin = mapping(files.json(layout.begun(number)))
+    transitions.open_iteration(number, str(begin.get("at", "")), strings(begin, "texts"))(doc)
     for name, path, left in (
         ("ra", layout.requirements(number), layout.REQUIREMENTS),
         ("ep", layout.plan(number), layout.PLAN),
@@ -209,17 +213,15 @@ def _replay(files: Snapshot, doc: Doc, number: int, request: Request) -> None:
             )
             step(doc)
             doc["current_phase"] = name
-    end = _mapping(files.json(layout.aggregate(number)))
+    end = mapping(files.json(layout.aggregate(number)))
     if not end:
         return
-    issues = [i for i in end.get("issues", []) if isinstance(i, str)]
-    transitions.close_iteration(number, str(end.get("at", "")), issues, resolved=end.get("resolved") is True)(
-        doc
-    )
-    entries = [e for e in end.get("feedback", []) if isinstance(e, dict)]
-    transitions.add_feedback(entries)(doc)
+    at = str(end.get("at", ""))
+    resolved = end.get("resolved") is True
+    transitions.close_iteration(number, at, strings(end, "issues"), resolved=resolved)(doc)
+    transitions.add_feedback(mappings(end, "feedback"))(doc)
     if end.get("status") == "completed":
-        transitions.complete(str(end.get("at", "")))(doc)
+        transitions.complete(at)(doc)
     elif end.get("status") == "failed":
         transitions.fail(str(end.get("failure_reason", "")))(doc)
 
@@ -238,7 +240,3 @@ def _said(sections: Mapping[str, Doc]) -> str:
 def _time(files: Snapshot, path: str, request: Request) -> str:
     at = files.mtime(path)
     return "" if at is None else stamp(datetime.fromtimestamp(at, UTC).astimezone(request.zone))
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

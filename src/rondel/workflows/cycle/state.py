@@ -15,12 +15,14 @@ from rondel.workflows.cycle import documents
 from rondel.workflows.cycle.models import Blocker, CycleState, Decision, PlanTask
 from rondel.workflows.cycle.plans import Proposal
 from rondel.workflows.cycle.requests import Extension, Request
+from rondel.workflows.cycle.values import mappings, strings
 
 
 class Found(StrEnum):
     """Where the state document was found."""
 
     FILE = "file"
+    REST = "rest"  # the file, less the sections that cannot be read
     LOG = "log"  # the file is damaged; the log's last state counts
     FILES = "files"  # file and log are damaged; put together from what the agents left
     REQUEST = "request"  # there is none yet
@@ -56,10 +58,9 @@ class TaskView:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def files(self) -> list[Mapping[str, Any]]:
+    def files(self) -> list[dict[str, Any]]:
         """What its commit did to each file: `file` and `action`."""
-        found = self.changes.get("files")
-        return [f for f in found if isinstance(f, dict)] if isinstance(found, list) else []
+        return mappings(self.changes, "files")
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,7 @@ class Turn:
     @property
     def adopted(self) -> frozenset[str]:
         """The phases that were done when Rondel took the cycle over."""
-        names = self.begin.get("adopted")
-        return frozenset(n for n in names if isinstance(n, str)) if isinstance(names, list) else frozenset()
+        return frozenset(strings(self.begin, "adopted"))
 
     @property
     def base(self) -> str | None:

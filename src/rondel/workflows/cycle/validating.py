@@ -13,6 +13,7 @@ from rondel.workflows.cycle.measure import Failure, TestRun, measured
 from rondel.workflows.cycle.questions import raised
 from rondel.workflows.cycle.results import parse_phase_result, status_of, without_phase_result
 from rondel.workflows.cycle.state import State, Turn
+from rondel.workflows.cycle.values import mappings
 from rondel.workflows.cycle.versions import bump, of_iteration
 
 OUTPUT_MAX = 8000
@@ -60,15 +61,14 @@ def run_of(turn: Turn) -> TestRun:
     """The test run of an iteration, from its part."""
     found = turn.tests or {}
     failures = tuple(
-        Failure(str(f.get("name", "")), str(f.get("message", "")))
-        for f in found.get("failures", [])
-        if isinstance(f, dict)
+        Failure(str(f.get("name", "")), str(f.get("message", ""))) for f in mappings(found, "failures")
     )
-    total, skipped = found.get("total"), found.get("skipped")
+    total, skipped, failed = found.get("total"), found.get("skipped"), found.get("failed")
     coverage = found.get("coverage")
     return TestRun(
         total if isinstance(total, int) else 0,
         skipped if isinstance(skipped, int) else 0,
+        failed if isinstance(failed, int) else len(failures),
         failures,
         coverage if isinstance(coverage, int | float) else None,
         str(found.get("problem", "")),
@@ -116,7 +116,7 @@ def _summary(state: State, turn: Turn, words: str) -> str:
         words or "(no summary)",
         "",
         f"- Plan: {turn.done} of {len(turn.tasks)} tasks completed",
-        f"- Tests: {run.total} found, {run.skipped} skipped, {len(run.failures)} failed",
+        f"- Tests: {run.total} found, {run.skipped} skipped, {run.failed} failed",
         f"- Pass rate: {run.pass_rate:g} %",
         f"- Coverage: {coverage}",
         f"- Branch: {state.target}, commit {(turn.tip or {}).get('commit', '')}",
