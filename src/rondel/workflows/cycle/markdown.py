@@ -8,7 +8,10 @@ from collections.abc import Iterator
 ITEMS_MAX = 500
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"^(\s*)(?:[-*+]|\d{1,4}[.)])\s+(\S.*)$")
-_ID = re.compile(r"^\W*[A-Z][A-Z0-9]{0,7}-?\d{1,5}\b")
+_NUMBERED = r"[A-Z][A-Z0-9]{0,7}-?\d{1,5}"
+_ID = re.compile(  # `REQ-1 …`, `**AC-1** …`, `[US-3] …`, `F2: …`; not `UTF-8 …`
+    rf"^\W*(?:REQ|N?FR|R)-?\d{{1,5}}\b|^[*_`(\[]+{_NUMBERED}[*_`)\]]+|^\W*{_NUMBERED}\s*(?:[:.)\u2013\u2014]|-\s)"
+)
 _FENCE = re.compile(r"^\s*(```|~~~)")
 
 
