@@ -67,7 +67,7 @@ def _phase_s(folder: Path, tasks: int) -> float:
         for line in (root / ref.folder / ".rondel/run/journal.jsonl").read_text().splitlines()
     ]
     began = [e["at"] for e in events if e["kind"] == "started" and "/cd/TASK" in e["action"]]
-    ended = [e["at"] for e in events if e["kind"] == "finished" and e["action"].endswith("cd/tip.json")]
+    ended = [e["at"] for e in events if e["kind"] == "finished" and e["action"].endswith("/tip.json")]
     return (datetime.fromisoformat(ended[0]) - datetime.fromisoformat(min(began))).total_seconds()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from cycle_loop import EP, JUNIT_FAIL, RA, Loop, block, plan_reply
@@ -493,6 +494,76 @@ def test_a_blocker_of_an_agent_holds_what_comes_after_it(tmp_path):
     assert isinstance(question, Decide)
     assert "no access to staging" in question.question
     assert loop.document["coordination"]["blockers"][0]["reported_by"] == "ep"
+
+
+def developer(**fields: str) -> str:
+    return "Done.\n\n" + block("cd", **fields)
+
+
+def test_the_developers_questions_and_blockers_wait_for_a_person_and_leave_the_plan_alone(tmp_path):
+    reply = developer(blockers="[no key]", decisions="[Which sign? (minus | dash)]")
+    loop = Loop(tmp_path, {"cd/TASK-001.md": reply})
+    loop.run()
+    assert [b["id"] for b in loop.document["coordination"]["blockers"]] == ["B-1-cd-TASK_001.1"]
+    assert [d["id"] for d in loop.document["coordination"]["pending_decisions"]] == ["D-1-cd-TASK_001.1"]
+    assert {type(a) for a in loop.due()} == {Decide}
+    plan = json.loads((loop.folder / "ep/plan.json").read_text())
+    assert set(plan) == {"version", "tasks", "total_estimated_effort", "critical_path", "last_updated"}
+
+
+def test_a_second_try_raises_its_own_blockers(tmp_path):
+    loop = Loop(tmp_path, {"cd/TASK-001.try-2.md": developer(blockers="[the second]")})
+
+    def first(*_):
+        return replace(conflict(loop, "a.py"), text=developer(blockers="[the first]"))
+
+    loop.script["cd/TASK-001.md"] = first
+    loop.run()
+    for blocker in loop.state.open_blockers:
+        loop.carry([loop.state.edit(loop.tick(), transitions.settle_blocker(blocker.id, "resolved", "so"))])
+    loop.run()
+    assert [b.description for b in loop.state.open_blockers] == ["the second"]
+
+
+def test_what_a_rejected_report_asks_for_is_not_raised(tmp_path):
+    loop = Loop(tmp_path)
+
+    def rejected(*_):
+        at = loop.tick()
+        text = developer(blockers="[no key]").replace("phase: cd", "phase: ra")
+        return Outcome(Ended.REJECTED, text=text, error="another's phase", started_at=at, finished_at=at)
+
+    loop.script["cd/TASK-001.md"] = rejected
+    loop.run()
+    assert loop.document["status"] == "failed"
+    assert loop.document["coordination"]["blockers"] == []
+
+
+def test_what_the_developer_remarks_on_finished_work_is_logged_and_holds_nothing_up(tmp_path):
+    reply = developer(issues="[ra: is a token valid for an hour?, the module is large]")
+    loop = Loop(tmp_path, {"cd/TASK-001.md": reply})
+    loop.run()
+    assert loop.document["status"] == "completed"
+    said = [(e["source"], e["target"], e["content"]) for e in loop.document["coordination"]["feedback_log"]]
+    assert said == [("cd", "ra", "is a token valid for an hour?"), ("cd", "vas", "the module is large")]
+
+
+@pytest.mark.parametrize("name", ["tip", "changes", "failed", "TASK-1_2"])
+def test_a_task_may_have_any_allowed_id_without_meeting_a_file_of_the_engine(tmp_path, name):
+    loop = Loop(tmp_path, {"ep/plan.json": plan_reply({"id": name, "description": "write it"})})
+    loop.run()
+    assert loop.document["status"] == "completed"
+    assert loop.document["test_results"]["total_tests"] == 1
+
+
+def test_parts_that_somebody_changed_to_other_types_never_stop_a_cycle(tmp_path):
+    loop = until(Loop(tmp_path), "vas/validation.md")
+    parts = loop.folder / ".rondel/parts/iteration-1"
+    result = json.loads((parts / "cd/TASK-001.json").read_text())
+    (parts / "cd/TASK-001.json").write_text(json.dumps(result | {"issues": None, "status": "partial"}))
+    (parts / "vas/tests.json").write_text(json.dumps({"failures": None}))
+    loop.run()
+    assert loop.document["status"] == "completed"
 
 
 # -- failures -------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ def test_the_status_is_never_the_agents_to_claim():
         ([task("a b")], "is not usable"),
         ([task("")], "is not usable"),
         ([task("A"), task("a")], "comes twice"),
+        ([task("T-1"), task("T_1")], "T_1 comes twice, as T-1"),
         ([task("A", "B")], "depends on 'B', which is not in the plan"),
         ([task("A", "B"), task("B", "C"), task("C", "A")], "wait for each other"),
         ([task("A", "A")], "wait for each other"),
@@ -123,6 +124,12 @@ def test_requirements_without_an_id_get_the_next_free_one():
     head = "# Requirements\n\n- REQ-002: there\n- FR-9 too\n"
     text = head + "- new\n  - detail\n- **R3** old\n\n## Edge cases\n\n- none\n"
     assert number_requirements(text) == text.replace("- new", "- REQ-003: new")
+
+
+def test_a_name_with_a_number_is_not_an_id():
+    head = "# Requirements\n\n- **AC-1** is one\n- [US-3] too\n- F2: and this\n"
+    text = head + "- UTF-8 names are kept\n- HTTP2 works\n"
+    assert number_requirements(text) == head + "- REQ-001: UTF-8 names are kept\n- REQ-002: HTTP2 works\n"
 
 
 @CALM

@@ -10,12 +10,19 @@ from rondel.model.changes import Append, Change, text
 from rondel.model.outcomes import Ended, Outcome
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import Doc, Step
-from rondel.workflows.cycle.leave import edit_plan, json_file, publish
+from rondel.workflows.cycle.leave import edit_plan, json_file, notes, publish
 from rondel.workflows.cycle.models import ChangeAction
 from rondel.workflows.cycle.questions import raised
-from rondel.workflows.cycle.read import mapping
-from rondel.workflows.cycle.results import parse_phase_result, status_of, texts, without_phase_result
+from rondel.workflows.cycle.results import (
+    ResultStatus,
+    Value,
+    parse_phase_result,
+    status_of,
+    texts,
+    without_phase_result,
+)
 from rondel.workflows.cycle.state import Stage, State, TaskView, Turn
+from rondel.workflows.cycle.values import mapping
 from rondel.workflows.cycle.versions import of_iteration
 
 ERROR_MAX = 1000
@@ -25,20 +32,30 @@ def worked(state: State, turn: Turn, view: TaskView, outcome: Outcome) -> Sequen
     """A task was worked on: its result, what it means for the plan, its report."""
     task_id, number = view.task.id, turn.number
     result = _result(turn, view, outcome, state)
+    blocked: list[Step] = []
     steps: list[Step] = []
     if result["ended"] != "done":
-        steps.append(transitions.set_task(task_id, status="blocked", assigned_to="cd"))
+        blocked = [transitions.set_task(task_id, status="blocked", assigned_to="cd")]
         steps.append(transitions.note_error("cd", f"{task_id}: {result['error']}", result["finished_at"]))
     if "blocker" in result:
         steps.append(transitions.add_blocker(str(result["blocker"]), _conflict(state, view, outcome), "cd"))
-    found = parse_phase_result(outcome.text) or {}
-    steps += raised(found, "cd", number, task_id.replace("-", "_"))
+    if result["ended"] != "failed":
+        steps += _said(turn, view, parse_phase_result(outcome.text) or {}, result)
     return [
         json_file(layout.task_result(number, task_id, view.number), result),
-        *edit_plan(state, *steps[:1]),
-        state.edit(outcome.finished_at, *steps),
+        *edit_plan(state, *blocked),
+        state.edit(outcome.finished_at, *blocked, *steps),
         text(layout.task(number, task_id, view.number), outcome.text.strip() or _no_report(outcome)),
     ]
+
+
+def _said(turn: Turn, view: TaskView, found: Mapping[str, Value], result: Doc) -> list[Step]:
+    """What a report asks of a person, and the remarks on work that is done: those hold nothing up."""
+    again = f".{view.number}" if view.number > 1 else ""
+    steps = raised(found, "cd", turn.number, view.task.id.replace("-", "_") + again)
+    if result["status"] == ResultStatus.SUCCESS:
+        steps.append(transitions.add_feedback(notes(result["issues"], "cd", "vas", result["finished_at"])))
+    return steps
 
 
 def _result(turn: Turn, view: TaskView, outcome: Outcome, state: State) -> Doc:

@@ -105,7 +105,7 @@ def task_of(name: str) -> tuple[str, int] | None:
 
 def built(iteration: int) -> str:
     """The code developer's work is done: the commit that holds it all, and how it is tested."""
-    return part(iteration, "cd/tip.json")
+    return part(iteration, "tip.json")  # not in `cd/`, whose names are the plan's
 
 
 def tests(iteration: int) -> str:

@@ -88,11 +88,14 @@ def _task(item: object, where: str) -> PlanTask | str:
 
 
 def _wrong_ids(tasks: Sequence[PlanTask]) -> str:
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for task in tasks:
-        if task.id.casefold() in seen:
-            return f"the id {task.id} comes twice"
-        seen.add(task.id.casefold())
+        alike = task.id.casefold().replace(
+            "-", "_"
+        )  # a file system or a question's id may not tell them apart
+        if alike in seen:
+            return f"the id {task.id} comes twice" + (f", as {seen[alike]}" if seen[alike] != task.id else "")
+        seen[alike] = task.id
     known = {t.id for t in tasks}
     for task in tasks:
         for needed in task.depends_on:

@@ -17,12 +17,12 @@ _OPTIONS = re.compile(r"^(.*?)\s*\(([^()]*[|/][^()]*)\)\s*$", re.DOTALL)
 def raised(result: Mapping[str, Value], agent: str, iteration: int, prefix: str = "") -> list[Step]:
     """The decisions and blockers of one answer. The same answer raises the same ones again."""
     steps: list[Step] = []
+    name = f"{iteration}-{agent}-{prefix}{'.' if prefix else ''}"
     for i, words in enumerate(texts(result, "blockers")[:QUESTIONS_MAX], 1):
-        name = f"B-{iteration}-{prefix or agent}-{i}"
-        steps.append(transitions.add_blocker(name, words[:TEXT_MAX], agent))
+        steps.append(transitions.add_blocker(f"B-{name}{i}", words[:TEXT_MAX], agent))
     for i, words in enumerate(_listed(result.get("decisions"))[:QUESTIONS_MAX], 1):
         question, options = split_options(words[:TEXT_MAX])
-        steps.append(transitions.add_decision(f"D-{iteration}-{agent}-{prefix}{i}", question, options))
+        steps.append(transitions.add_decision(f"D-{name}{i}", question, options))
     return steps
 
 
