@@ -46,7 +46,7 @@ class Workspaces:
         """A checkout of `base` that everybody shares and nobody writes in; put right if somebody did."""
         commit = self._trees.commit_of(base)
         path = self._root / "read" / commit
-        with self._trees.locked("worktrees"):
+        with self._trees.tree_locked(path):
             mark = self._trees.mark(path)
             if mark is None or not mark.ready:
                 mark = self._trees.add(path, "", "", commit)
@@ -88,8 +88,7 @@ class Workspaces:
                 return path
             if mark is not None:
                 self._keep_aside(path, mark)
-            with self._trees.locked("worktrees"):
-                mark = replace(self._trees.add(path, session, key, commit), shared=shared)
+            mark = replace(self._trees.add(path, session, key, commit), shared=shared)
         if hide:
             self._trees.exclude(mark, [hide])
         if setup:
@@ -179,7 +178,7 @@ class Workspaces:
         mark = self._trees.mark(path)
         if mark is not None and self._is_taken_over(mark):
             self._forget_branch(mark.branch)
-        with self._trees.tree_locked(path), self._trees.locked("worktrees"):
+        with self._trees.tree_locked(path):
             self._trees.drop(path)
 
     def _is_taken_over(self, mark: Mark) -> bool:
@@ -211,13 +210,14 @@ class Workspaces:
                 if mark.shared and is_over(mark.session, mark.key):
                     self._put_aside(path, mark)
                     gone.append(path)
+            self._trees.tidy()
             return len(gone)
         return 0
 
     def _put_aside(self, path: Path, mark: Mark) -> None:
         """Remove a worktree and its branch; a ref holds what it held."""
         end_leftovers(self._own_shell.spool(path))
-        with self._trees.tree_locked(path), self._trees.locked("worktrees"):
+        with self._trees.tree_locked(path):
             if self._trees.mark(path) is not None:
                 self._keep_aside(path, mark)
             if mark.branch:

@@ -14,6 +14,7 @@ import shutil
 import stat
 import threading
 import time
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +28,7 @@ from rondel.errors import GitError
 from rondel.model.digests import digest
 
 LOCK_S = 3600.0
+REMOVED = "rondel-removed"  # where git's notes about a worktree go while they are removed
 TREE_LOCKS = 64  # as many files, however many worktrees there are
 _UNDER_WAY = {  # what git leaves in its folder, and the command that ends it
     "CHERRY_PICK_HEAD": "cherry-pick",
@@ -163,13 +165,30 @@ class Worktrees:
         return Git(path, Path(mark.git_dir))
 
     def add(self, path: Path, session: str, key: str, base: str) -> Mark:
-        """A fresh worktree at `base`, on no branch, with a mark that does not say ready yet."""
+        """A fresh worktree at `base`, on no branch, with a mark that does not say ready yet.
+
+        Only git's own list of worktrees is changed one at a time: a git that reads the list
+        while another changes it may fail. The files come afterwards.
+        """
         if path.exists() or self.mark_file(path).exists() or self._is_registered(path):
             self.drop(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.git("worktree", "add", "--quiet", "--force", "--force", "--detach", str(path), base)
+        with self.locked("worktrees"):
+            self.git(
+                "worktree",
+                "add",
+                "--quiet",
+                "--force",
+                "--force",
+                "--detach",
+                "--no-checkout",
+                str(path),
+                base,
+            )
         private = (path / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        return self.save(path, Mark(session, key, base, str(Path(private).resolve())))
+        mark = self.save(path, Mark(session, key, base, str(Path(private).resolve())))
+        self.in_tree(path, mark)("reset", "--quiet", "--hard", base)
+        return mark
 
     def _is_registered(self, path: Path) -> bool:
         """Whether git has a worktree at this path, were it only by name."""
@@ -185,14 +204,37 @@ class Worktrees:
 
         Not by `git worktree prune`: that would forget a person's own on a disk not mounted now.
         """
-        remove = ("worktree", "remove", "--force", "--force", str(path))
         if path.exists():
             writable(path)
-        self.git.run(*remove)
+            shutil.rmtree(path, ignore_errors=True)
+        if not self._unlist(path):
+            with self.locked("worktrees"):
+                self.git.run("worktree", "remove", "--force", "--force", str(path))
         if path.exists():
             shutil.rmtree(path)
-            self.git.run(*remove)
         self.mark_file(path).unlink(missing_ok=True)
+
+    def _unlist(self, path: Path) -> bool:
+        """Take a worktree that is surely ours out of git's list, in one step; whether that was done."""
+        mark = _load(self.mark_file(path))
+        private = Path(mark.git_dir) if mark is not None else None
+        if private is None or private.parent != self.common / "worktrees":
+            return False
+        spot = self.common / REMOVED / uuid.uuid4().hex
+        try:
+            if (private / "gitdir").read_text(encoding="utf-8").strip() != str(path / ".git"):
+                return False
+            spot.parent.mkdir(exist_ok=True)
+            with self.locked("worktrees"):
+                private.rename(spot)
+        except OSError:
+            return False
+        shutil.rmtree(spot, ignore_errors=True)
+        return True
+
+    def tidy(self) -> None:
+        """Remove what dropped worktrees left half removed, and the folder for it."""
+        shutil.rmtree(self.common / REMOVED, ignore_errors=True)
 
     def head(self, mark: Mark) -> str:
         """The commit that a worktree is at."""
