@@ -13,45 +13,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from dataclasses import dataclass, field
-from enum import Enum, auto
 
 from rondel.workflows.task.brackets import REFERENCE, Place, is_reference, is_word, references
 from rondel.workflows.task.hazards import ARITHMETIC, Command, Evaluated, evaluated, evaluated_here
+from rondel.workflows.task.script import (
+    AROUND,
+    VARIABLE,
+    HereDocument,
+    Level,
+    Names,
+    Quote,
+    Script,
+    closing_brace,
+    pipeline,
+)
 
-VARIABLE = "RONDEL_VAR_"
 _DELIMITER = re.compile(r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|[^\s;&|<>()'\"\\])+")
 _PLAIN_DOUBLE = re.compile(r'[^"\\$`]*"')
 _BLANK = " \t"
-
-
-@dataclass(frozen=True)
-class Script:
-    """A command that is ready for bash once the variables of `names` are set, in their order."""
-
-    text: str
-    names: tuple[str, ...] = ()
-    exported: frozenset[str] = frozenset()  # names that another shell reads from its environment
-    problems: tuple[str, ...] = ()
-
-
-class Quote(Enum):
-    """The quotes a reference stands in."""
-
-    NONE = auto()
-    SINGLE = auto()
-    ANSI = auto()
-    DOUBLE = auto()
-    HERE = auto()
-
-
-_AROUND = {
-    Quote.NONE: '"${%s}"',
-    Quote.SINGLE: "'\"${%s}\"'",
-    Quote.ANSI: "'\"${%s}\"$'",
-    Quote.DOUBLE: "${%s}",
-    Quote.HERE: "${%s}",
-}
 
 
 def compile_command(command: str, known: Container[str], first: int = 0) -> Script:
@@ -59,60 +38,12 @@ def compile_command(command: str, known: Container[str], first: int = 0) -> Scri
 
     The variables are numbered from `first`.
     """
-    names = _Names(known, first)
+    names = Names(known, first)
     text = _compile(command, names)
     return Script(text, tuple(names.numbers), frozenset(names.exported), tuple(names.problems))
 
 
-class _Names:
-    """The names met so far, over all nested scripts of one command."""
-
-    def __init__(self, known: Container[str], first: int) -> None:
-        self.known = known
-        self.first = first
-        self.numbers: dict[str, int] = {}
-        self.exported: set[str] = set()
-        self.problems: list[str] = []
-        self.integers = False
-
-    def variable(self, name: str) -> str:
-        return f"{VARIABLE}{self.numbers.setdefault(name, self.first + len(self.numbers))}"
-
-    def problem(self, words: str) -> None:
-        if words not in self.problems:
-            self.problems.append(words)
-
-    def refuse(self, name: str, reason: Evaluated) -> None:
-        self.problem(f"[{name}] stands in {reason.where}, {reason.why}; {reason.advice}")
-
-
-@dataclass
-class _HereDocument:
-    """A here-document whose body has not begun."""
-
-    delimiter: str
-    quoted: bool
-    strips_tabs: bool
-    spot: int  # where in the output its delimiter stands
-    commands: list[Command]  # what reads it: its own command, and the rest of the pipeline on its line
-
-
-@dataclass
-class _Level:
-    """One list of commands: the whole script, a substitution, a subshell, an array."""
-
-    is_array: bool = False
-    command: Command = field(default_factory=Command)
-    piped: list[str] = field(default_factory=list)  # references earlier in the pipeline
-    word_start: int | None = None  # in the source, of the word being read
-    cases: list[str] = field(default_factory=list)  # per open `case`: head, pattern or body
-
-    @property
-    def in_pattern(self) -> bool:
-        return self.cases[-1:] == ["pattern"]
-
-
-def _compile(text: str, names: _Names) -> str:
+def _compile(text: str, names: Names) -> str:
     scanner = _Scanner(text, names)
     scanner.commands(None)
     return "".join(scanner.out)
@@ -121,14 +52,14 @@ def _compile(text: str, names: _Names) -> str:
 class _Scanner:
     """Reads a script once, from left to right, and writes it again with expansions."""
 
-    def __init__(self, text: str, names: _Names) -> None:
+    def __init__(self, text: str, names: Names) -> None:
         self.text = text
         self.names = names
         self.at = 0
         self.out: list[str] = []
-        self.here: list[_HereDocument] = []
+        self.here: list[HereDocument] = []
         self.readers: list[Command] = []  # of the here-document that this text is
-        self.level = _Level()
+        self.level = Level()
 
     def _next_is(self, what: str) -> bool:
         return self.text.startswith(what, self.at)
@@ -146,7 +77,7 @@ class _Scanner:
 
     def commands(self, until: str | None, *, is_array: bool = False) -> None:
         """A list of commands up to `until`, which is taken too."""
-        outer, self.level = self.level, _Level(is_array)
+        outer, self.level = self.level, Level(is_array)
         if is_array:
             self.level.command.add("array")
         while self.at < len(self.text):
@@ -379,7 +310,7 @@ class _Scanner:
 
     def _parameter(self) -> None:
         """`${…}`, verbatim: its subscripts and patterns are bash."""
-        end = _closing_brace(self.text, self.at + 2)
+        end = closing_brace(self.text, self.at + 2)
         inner = self.text[self.at + 2 : end]
         rest = re.sub(r"^[!#]?\w*(\[[^]]*\])?", "", inner)
         for name in references(rest):
@@ -438,15 +369,15 @@ class _Scanner:
         delimiter = re.sub(r"\\(.)|['\"]", lambda m: m[1] or "", raw)
         spot = len(self.out)
         self._take(len(raw))
-        readers = [self.level.command, *_pipeline(self.text[self.at :].partition("\n")[0])]
-        self.here.append(_HereDocument(delimiter, delimiter != raw, strips_tabs, spot, readers))
+        readers = [self.level.command, *pipeline(self.text[self.at :].partition("\n")[0])]
+        self.here.append(HereDocument(delimiter, delimiter != raw, strips_tabs, spot, readers))
 
     def _here_bodies(self) -> None:
         pending, self.here = self.here, []
         for document in pending:
             self._here_body(document)
 
-    def _here_body(self, document: _HereDocument) -> None:
+    def _here_body(self, document: HereDocument) -> None:
         """One body, up to and with the line of its delimiter."""
         start = end = self.at
         closing = None
@@ -468,19 +399,19 @@ class _Scanner:
             self.out[document.spot] = closing
         self.out.append(body + (closing or ""))
 
-    def _body_scanner(self, body: str, document: _HereDocument) -> _Scanner:
+    def _body_scanner(self, body: str, document: HereDocument) -> _Scanner:
         scanner = _Scanner(body, self.names)
         scanner.readers = document.commands
         return scanner
 
-    def _expanded(self, body: str, document: _HereDocument) -> str:
+    def _expanded(self, body: str, document: HereDocument) -> str:
         """A body in which the shell expands."""
         scanner = self._body_scanner(body, document)
         while scanner.at < len(body):
             scanner.expanding(body[scanner.at], Quote.HERE)
         return "".join(scanner.out)
 
-    def _unquoted(self, body: str, document: _HereDocument) -> str:
+    def _unquoted(self, body: str, document: HereDocument) -> str:
         """A body in which the shell does not expand, for a here-document in which it does."""
         scanner = self._body_scanner(body, document)
         while scanner.at < len(body):
@@ -509,7 +440,7 @@ class _Scanner:
             self.names.refuse(name, reason)
         self.level.command.names.append(name)
         self.at = found.end()
-        self.out.append(_AROUND[quote] % self.names.variable(name))
+        self.out.append(AROUND[quote] % self.names.variable(name))
 
     def _evaluated(self, quote: Quote) -> Evaluated | None:
         level = self.level
@@ -539,7 +470,7 @@ class _Scanner:
 
     def _script(self, inner: str, end: int) -> None:
         """A script in quotes: its references become expansions of the other shell's environment."""
-        own = _Names(self.names.known, self.names.first)
+        own = Names(self.names.known, self.names.first)
         own.numbers, own.exported, own.problems = dict(self.names.numbers), set(), self.names.problems
         compiled = _compile(inner, own)
         used = [n for n in own.numbers if f"${{{VARIABLE}{own.numbers[n]}}}" in compiled]
@@ -547,30 +478,3 @@ class _Scanner:
         self.names.exported |= own.exported | set(used)
         self.at = end
         self.out.append("'" + compiled.replace("'", "'\\''") + "'")
-
-
-def _pipeline(line: str) -> list[Command]:
-    """The commands that follow on a line behind pipes."""
-    commands = []
-    for part in re.split(r"\|(?!\|)", line.partition(";")[0])[1:]:
-        command = Command()
-        for word in part.split():
-            command.add(word)
-        commands.append(command)
-    return commands
-
-
-def _closing_brace(text: str, at: int) -> int:
-    """The `}` that ends `${`, or the end of the text."""
-    depth = 1
-    while at < len(text):
-        if text[at] == "\\":
-            at += 1
-        elif text.startswith("${", at):
-            depth += 1
-        elif text[at] == "}":
-            depth -= 1
-            if depth == 0:
-                return at
-        at += 1
-    return len(text)

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rondel.workflows.task.brackets import REFERENCE
-from rondel.workflows.task.quoting import VARIABLE, Script, compile_command
+from rondel.workflows.task.quoting import compile_command
+from rondel.workflows.task.script import VARIABLE, Script
 
 EXPORTED = (
     *("id", "title", "status", "type", "agent", "requirements", "focus_paths", "acceptance", "parent"),

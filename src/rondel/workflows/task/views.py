@@ -10,7 +10,7 @@ from rondel.workflows.task import documents, layout
 from rondel.workflows.task.state import Phase, State
 
 DRAWN_MAX = 40  # digests that are remembered as ours
-OFTEN = 200  # a session of more tasks draws its list once for each such part of it
+OFTEN = 100  # a session of more tasks draws its list once for each such part of it
 
 
 def is_drawn(state: State) -> bool:
