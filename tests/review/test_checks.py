@@ -432,7 +432,7 @@ def test_a_file_that_is_too_large_is_named(tmp_path):
     (tmp_path / "a.py").write_bytes(b"x" * (checks.FILE_BYTES_MAX + 1))
     files, skipped = read_changed(tmp_path, {"a.py": frozenset({1})})
     assert files == []
-    assert "a.py: it has more than" in skipped[0]
+    assert "`a.py`: it has more than" in skipped[0]
 
 
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))

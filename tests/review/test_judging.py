@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from review_support import finding, review
@@ -24,7 +25,7 @@ from rondel.workflows.review.responses import (
     responses_document,
     responses_of,
 )
-from rondel.workflows.review.result import Question
+from rondel.workflows.review.result import Question, result_of
 from rondel.workflows.review.weigh import Standing, Verdict, enough, verdict, weigh
 
 DIFF = (
@@ -120,6 +121,21 @@ def test_a_question_about_requirements_is_known_by_its_words():
     assert Question("a-1", "Requirement: which currency?").about_requirements
     assert Question("a-1", "Does the spec allow zero?").about_requirements
     assert not Question("a-1", "Why is this so special?").about_requirements
+
+
+def test_a_file_that_is_named_like_a_requirement_is_none():
+    assert not Question("a-1", "Why does requirements.txt not pin `spec`?").about_requirements
+    assert not Question("a-1", "Not checked: `spec/models`: it is not a regular file").about_requirements
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["- No questions about the requirements.", "- **None** - the spec is clear.", "N/A: no ticket given"],
+)
+def test_to_say_that_there_is_no_question_is_not_to_ask_one(said):
+    assert result_of([], [], {}, [], {"a-1": review(questions=said)}).verdict is Verdict.APPROVE
+    asked = f"{said}\n- None of the requirements covers zero; is it allowed?"
+    assert result_of([], [], {}, [], {"a-1": review(questions=asked)}).verdict is Verdict.NEEDS_DISCUSSION
 
 
 # -- aggregation -------------------------------------------------------------------------------

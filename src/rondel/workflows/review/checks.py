@@ -85,11 +85,11 @@ def read_changed(root: Path, lines: Mapping[str, frozenset[int]]) -> tuple[list[
     skipped: list[str] = []
     for path in sorted(lines):
         if len(files) >= FILES_MAX:
-            skipped.append(f"{path}: more than {FILES_MAX} files changed")
+            skipped.append(f"`{path}`: more than {FILES_MAX} files changed")
             continue
         data, why = _read(root, path)
         if data is None:
-            skipped.append(f"{path}: {why}")
+            skipped.append(f"`{path}`: {why}")
         else:
             files.append(ChangedFile(path, data, lines[path]))
     return files, skipped
@@ -229,7 +229,7 @@ def _document(summary: str, findings: Sequence[Finding], well: str, questions: S
     parts = ["## Summary", summary, "## Findings"]
     parts += [_shown(number, finding) for number, finding in enumerate(findings, 1)] or ["None."]
     parts += ["## What works well", f"- {well}" if well else "None."]
-    parts += ["## Questions", "\n".join(f"- {text}" for text in questions) or "None."]
+    parts += ["## Questions", "\n".join(f"- {_plain(text)}" for text in questions) or "None."]
     ours = {"reviewer", "verified", "fingerprint"}
     block = {"findings": [{k: v for k, v in f.document().items() if k not in ours} for f in findings]}
     text = json.dumps(block, indent=1, ensure_ascii=False)

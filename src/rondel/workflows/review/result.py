@@ -19,6 +19,10 @@ NO_PRAISE = "Analysers do not praise."
 _REQUIREMENT = re.compile(
     r"\b(requirements?|spec(s|ification)?|acceptance|user stor(y|ies)|ticket)\b", re.IGNORECASE
 )
+_CODE = re.compile(r"`[^`]*`|\S*\w\.\w\S*")  # a name in code, a file
+_NO_QUESTION = re.compile(
+    r"\W*(?:none|nothing|n/a|no (?:[\w-]+ ){0,2}(?:questions?|clarifications?))\b[^?]*", re.IGNORECASE
+)
 
 
 class State(StrEnum):
@@ -90,7 +94,7 @@ class Question:
     @property
     def about_requirements(self) -> bool:
         """Whether the change cannot be judged before it is answered."""
-        return _REQUIREMENT.search(self.text) is not None
+        return _REQUIREMENT.search(_CODE.sub("", self.text)) is not None
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,12 @@ def result_of(
     return Result(
         tuple(entries),
         tuple(settled),
-        tuple(Question(name, text) for name in sorted(reviews) for text in _list(reviews[name], "question")),
+        tuple(
+            Question(name, text)
+            for name in sorted(reviews)
+            for text in _list(reviews[name], "question")
+            if not _NO_QUESTION.fullmatch(text)
+        ),
         tuple(
             Question(name, text)
             for name in sorted(reviews)
