@@ -300,6 +300,12 @@ def test_verifying_never_raises(evidence: str, diff: str):
     verify(quoting(evidence), diff)
 
 
+@pytest.mark.parametrize("mark", ["\x0c", "\u2028", "\x85", "\r"])
+def test_a_line_goes_on_after_a_character_that_ends_lines_elsewhere(mark: str):
+    diff = f"@@ -0,0 +1,2 @@\n+first = 1{mark}second = 2\n+third = 3\n"
+    assert verify(quoting("second = 2\nthird = 3"), diff)
+
+
 def test_many_quotations_in_a_large_change_are_looked_up_quickly():
     large = "@@ -1 +1 @@\n" + "\n".join(f"+line_{n} = compute({n})" for n in range(150_000))
     start = time.monotonic()

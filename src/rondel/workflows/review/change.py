@@ -66,7 +66,7 @@ class Changed:
         """As one line for people and agents."""
         moved = f" (from {self.old_path})" if self.old_path else ""
         why = "" if self.kind is Kind.TEXT else f" [{self.kind.value}, not shown]"
-        return f"{self.path}{moved}: {self.status}, +{self.added} -{self.removed}{why}"
+        return " ".join(f"{self.path}{moved}: {self.status}, +{self.added} -{self.removed}{why}".splitlines())
 
 
 def changed_of(document: object) -> Changed | None:
@@ -326,20 +326,18 @@ class Fitted:
 
 def fit(files: Sequence[FileDiff], size_max: int) -> Fitted:
     """As many whole files as fit, the small ones first, in the order of the diff; then hunks of others."""
-    chosen: dict[str, str] = {}
+    chosen: dict[int, str] = {}
     left_out: list[str] = []
     room = size_max
-    for file in sorted(files, key=lambda f: len(f.text)):
-        whole = file.text
-        if len(whole) + 1 <= room:
-            chosen[file.path] = whole
-        else:
-            part, missing = _hunks_that_fit(file, room)
-            if part:
-                chosen[file.path] = part
+    for number, file in sorted(enumerate(files), key=lambda pair: len(pair[1].text)):
+        shown = file.text
+        if len(shown) + 1 > room:
+            shown, missing = _hunks_that_fit(file, room)
             left_out.append(f"{file.path}: {missing} of {len(file.hunks)} hunks")
-        room -= len(chosen.get(file.path, "")) + 1
-    return Fitted("\n".join(chosen[f.path] for f in files if f.path in chosen), tuple(left_out))
+        if shown:
+            chosen[number] = shown
+        room -= len(shown) + 1
+    return Fitted("\n".join(chosen[number] for number in sorted(chosen)), tuple(left_out))
 
 
 def _hunks_that_fit(file: FileDiff, room: int) -> tuple[str, int]:

@@ -76,7 +76,11 @@ def _diff(prompt: str) -> str:
 
 def changed_lines(diff: str) -> dict[str, frozenset[int]]:
     """The lines that a unified diff wrote, by file; deleted files have none."""
-    return {file.path: file.added_lines for file in parse_diff(diff) if file.added_lines}
+    lines: dict[str, frozenset[int]] = {}
+    for file in parse_diff(diff):
+        if file.added_lines:
+            lines[file.path] = lines.get(file.path, frozenset()) | file.added_lines
+    return lines
 
 
 def read_changed(root: Path, lines: Mapping[str, frozenset[int]]) -> tuple[list[ChangedFile], list[str]]:

@@ -35,7 +35,7 @@ def quotable(diff: str) -> Quotable:
     after: list[str] = []
     mixed: list[str] = []
     in_hunk = False
-    for line in diff.splitlines():
+    for line in diff.split("\n"):  # a form feed or the like ends no line of a diff
         kind, text = line[:1], "".join(line[1:].split())
         if line.startswith(("@@", "diff --git ")):
             in_hunk = line.startswith("@@")

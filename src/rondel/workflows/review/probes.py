@@ -165,8 +165,17 @@ def _diff_within(
 
 
 def _diff_of(base: str, head: str, files: Sequence[Changed], look: Look) -> tuple[FileDiff, ...]:
-    paths = [f":(literal){p}" for f in files for p in (f.old_path, f.path) if p]
-    return parse_diff(look.git(*_PLAIN, *_DIFF, "--full-index", base, head, "--", *paths))
+    wanted = {f.path for f in files}
+    paths = [_pathspec(p) for f in files for p in (f.old_path, f.path) if p]
+    found = parse_diff(look.git(*_PLAIN, *_DIFF, "--full-index", base, head, "--", *paths))
+    return tuple(file for file in found if file.path in wanted)
+
+
+def _pathspec(path: str) -> str:
+    """A path for git. Of a name that is not UTF-8 only a pattern is known; what else it finds is left out."""
+    if "\ufffd" not in path:
+        return f":(literal){path}"
+    return ":(glob)" + re.sub(r"([*?\[\]\\])", r"\\\1", path).replace("\ufffd", "*")
 
 
 def look_since(
