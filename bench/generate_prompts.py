@@ -11,15 +11,16 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests/engine"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests/generate"))
 
 from generate_java import FILES
 from generate_scene import AT, FULL, PASS, blocks, hall, repo
-from harness import ScriptedAgent
 
 from rondel.agents.base import Request
 from rondel.workflows.generate.files import Wish, start
+from support.scripted import Scripted
 
 LIMIT = 0.5
 SINGLE = """
@@ -65,7 +66,7 @@ def largest(profile: str, folder: Path) -> tuple[int, str]:
     place = root / ".aiwf/profiles/single"
     place.mkdir(parents=True)
     (place / "profile.py").write_text(SINGLE)
-    agent = ScriptedAgent(answer)
+    agent = Scripted(answer)
     here = hall(root, agent)
     ref = start(root, Wish(profile, FULL, with_tests=True, request={"auto": True}), at=AT)
     report = here.drive(ref)

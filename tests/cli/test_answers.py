@@ -8,11 +8,12 @@ import signal
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from harness import REF, ScriptedAgent, hall, repository, start
+from harness import REF, hall, repository, start
 
 from rondel.agents.base import Reply, Request
 from rondel.cli.main import main
 from rondel.model.outcomes import Ended, Usage
+from support.scripted import Scripted
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def root(tmp_path):
 def rondel(root, monkeypatch):
     """The command in a repository where the agent answers by a function; gives the exit code."""
 
-    def run(*args: str, agent: ScriptedAgent | None = None) -> object:
+    def run(*args: str, agent: Scripted | None = None) -> object:
         monkeypatch.setattr("rondel.cli.sessions.here", lambda: hall(root, agent))
         try:
             return main(list(args))
@@ -96,7 +97,7 @@ def parked(_: Request) -> Reply:
 def test_each_end_has_its_exit_code(root, rondel, capsys, answer, code, stopped):
     start(root, auto=True, width=2)
     (root / "rondel.toml").write_text("[limits]\nagents_max = 1\nusd_max = 5\n")
-    assert rondel("run", "one", "--json", agent=ScriptedAgent(answer)) == code
+    assert rondel("run", "one", "--json", agent=Scripted(answer)) == code
     body = json.loads(capsys.readouterr().out)
     assert (body["schema_version"], body["session"]) == (1, "small:one")
     assert (body["stopped"], body["exit_code"]) == (stopped, code)

@@ -9,7 +9,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from harness import REF, ScriptedAgent, hall, in_child, repository, start
+from harness import REF, hall, repository, start
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.engine.ledger import Ledger
@@ -17,6 +17,8 @@ from rondel.engine.report import Stopped, last_report
 from rondel.engine.session import Session
 from rondel.model.outcomes import Ended, Usage
 from rondel.store.lease import Lease
+from support.faults import in_child
+from support.scripted import Scripted
 
 NOTE = "round-1/notes/1.md"
 
@@ -52,11 +54,11 @@ def test_an_action_that_is_made_again_has_all_its_attempts(root):
     def once(_: Request) -> Reply | str:
         return Reply(Ended.FAILED, error="no") if fails and fails.pop() else "Yes.\n"
 
-    hall(root, ScriptedAgent(once)).drive(REF)
+    hall(root, Scripted(once)).drive(REF)
     for name in (NOTE, "round-1/sum.json"):
         (root / REF.folder / name).unlink()
     fails.append(True)
-    assert hall(root, ScriptedAgent(once)).drive(REF).stopped is Stopped.WAITING
+    assert hall(root, Scripted(once)).drive(REF).stopped is Stopped.WAITING
 
 
 def test_what_one_vendor_session_had_counted_is_not_taken_off_another():
@@ -79,7 +81,7 @@ def test_what_a_vendor_session_had_counted_is_kept_when_its_next_run_is_stopped(
     """Parked, resumed, stopped by us, resumed: each run pays only for itself."""
     start(root, auto=True, width=1)
 
-    class Cumulative(ScriptedAgent):
+    class Cumulative(Scripted):
         async def run(self, request, beat):
             beat(Beat(vendor_session="v-1"))
             return await super().run(request, beat)
@@ -107,7 +109,7 @@ def test_what_a_vendor_session_had_counted_is_kept_when_its_next_run_is_stopped(
 @pytest.mark.parametrize("until", [None, datetime(2020, 1, 1, tzinfo=UTC)])
 def test_a_usage_limit_without_a_time_to_come_is_not_asked_again_and_again(root, until):
     start(root, auto=True, width=1)
-    agent = ScriptedAgent(lambda _: Reply(Ended.PARKED, error="limit", until=until))
+    agent = Scripted(lambda _: Reply(Ended.PARKED, error="limit", until=until))
     report = hall(root, agent).drive(REF)
     assert (report.stopped, report.exit_code) == (Stopped.PARKED, 6)
     assert report.until > datetime.now(UTC)
@@ -118,7 +120,7 @@ def test_an_answer_that_is_paid_for_is_taken_although_the_budget_is_spent(root):
     start(root, auto=True, width=2)
     (root / "rondel.toml").write_text("[limits]\nagents_max = 1\ntokens_max = 250\n")
 
-    class Dying(ScriptedAgent):
+    class Dying(Scripted):
         async def run(self, request, beat):
             reply = await super().run(request, beat)
             if request.action.endswith("2.md"):
@@ -128,7 +130,7 @@ def test_an_answer_that_is_paid_for_is_taken_although_the_budget_is_spent(root):
     costly = lambda _: Reply(Ended.DONE, "Paid.\n", usage=Usage(120, 0))  # noqa: E731
     assert in_child(lambda: hall(root, Dying(costly)).drive(REF).exit_code) == -signal.SIGKILL
     (root / "rondel.toml").write_text("[limits]\nagents_max = 1\ntokens_max = 200\n")
-    again = ScriptedAgent()
+    again = Scripted()
     assert hall(root, again).drive(REF).stopped is Stopped.LIMIT
     assert again.seen == []
     assert (root / REF.folder / "round-1/notes/2.md").read_text() == "Paid.\n"
@@ -137,7 +139,7 @@ def test_an_answer_that_is_paid_for_is_taken_although_the_budget_is_spent(root):
 def test_an_answer_of_another_agent_is_not_read_as_this_one_s(root):
     start(root, auto=True, width=1)
 
-    class Dying(ScriptedAgent):
+    class Dying(Scripted):
         async def run(self, request, beat):
             await super().run(request, beat)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -146,7 +148,7 @@ def test_an_answer_of_another_agent_is_not_read_as_this_one_s(root):
     (root / "rondel.toml").write_text(
         '[agents.other]\nkind = "mock"\nscript = "x.json"\n[roles]\ndefault = "other"\n'
     )
-    other = ScriptedAgent(name="other")
+    other = Scripted(name="other")
     assert hall(root, other).drive(REF).exit_code == 0
     assert [r.action for r in other.seen] == [NOTE, "final.md"]
 
@@ -162,7 +164,7 @@ def test_what_the_driver_before_noted_last_is_known_to_the_next(root, monkeypatc
         before.note("finished", {"action": NOTE, "try": 7, "ended": "failed"})
         return take(*args, **kw)
 
-    agent = ScriptedAgent()
+    agent = Scripted()
     here = hall(root, agent)
     monkeypatch.setattr(Lease, "take", late)
     here.drive(REF)
@@ -171,10 +173,10 @@ def test_what_the_driver_before_noted_last_is_known_to_the_next(root, monkeypatc
 
 def test_a_run_that_was_killed_does_not_leave_the_report_of_the_one_before(root):
     start(root, auto=True, width=1)
-    hall(root, ScriptedAgent(lambda _: Reply(Ended.FAILED, error="no"))).drive(REF)
+    hall(root, Scripted(lambda _: Reply(Ended.FAILED, error="no"))).drive(REF)
     assert hall(root).summary(REF).status == "failed"
 
-    class Dying(ScriptedAgent):
+    class Dying(Scripted):
         async def run(self, request, beat):
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -191,7 +193,7 @@ def test_a_pause_that_comes_with_the_last_answer_does_not_hide_that_it_is_done(r
             hall(root).control(REF, "pause")
         return "Done.\n"
 
-    report = hall(root, ScriptedAgent(answer)).drive(REF)
+    report = hall(root, Scripted(answer)).drive(REF)
     assert (report.stopped, report.exit_code) == (Stopped.COMPLETED, 0)
 
 
@@ -204,7 +206,7 @@ def test_the_report_says_what_was_asked_for(root, word, said):
         hall(root).control(REF, word)
         return "Done.\n"
 
-    assert hall(root, ScriptedAgent(answer)).drive(REF).message.startswith(said)
+    assert hall(root, Scripted(answer)).drive(REF).message.startswith(said)
 
 
 def test_an_approval_that_comes_while_the_driver_ends_is_taken_in(root, monkeypatch):
@@ -226,6 +228,6 @@ def test_asks_that_cost_nothing_do_not_make_the_next_one_look_cheap(root):
     start(root, auto=True, width=4)
     (root / "rondel.toml").write_text("[limits]\nagents_max = 1\nattempts_max = 9\nusd_max = 1.2\n")
     free = [Reply(Ended.FAILED, error="no")] * 8
-    agent = ScriptedAgent(lambda _: free.pop() if free else Reply(Ended.DONE, "Yes.\n", usage=Usage(usd=1.0)))
+    agent = Scripted(lambda _: free.pop() if free else Reply(Ended.DONE, "Yes.\n", usage=Usage(usd=1.0)))
     assert hall(root, agent).drive(REF).stopped is Stopped.LIMIT
     assert len(agent.seen) == 9

@@ -9,10 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from harness import REF, ScriptedAgent, content, git, hall, repository, start
+from harness import REF, git, hall, repository, start
 
 from rondel.agents.base import Request
 from rondel.errors import RondelError, UnsafePath
+from support.kills import content
+from support.scripted import Scripted
 
 
 @contextmanager
@@ -41,7 +43,7 @@ def test_a_full_disk_names_the_file_and_the_paid_answer_is_kept(tmp_path):
                 fill(filler)
             return text + "\n"
 
-        agent = ScriptedAgent(answer)
+        agent = Scripted(answer)
         said = ""
         try:
             said = hall(root, agent).drive(REF).message
@@ -49,12 +51,12 @@ def test_a_full_disk_names_the_file_and_the_paid_answer_is_kept(tmp_path):
             said = str(e)
         assert "space" in said.lower()
         assert str(root) in said, "the file is named"
-        for path, data in content(root).items():
+        for path, data in content(root / REF.folder).items():
             if path.endswith(".json"):
                 json.loads(data)
             assert "notes" not in path or data == f"An answer to {path}. ".encode() * 200 + b"\n"
         filler.unlink()
-        assert hall(root, ScriptedAgent()).drive(REF, retry=True).exit_code == 0
+        assert hall(root, Scripted()).drive(REF, retry=True).exit_code == 0
 
 
 def fill(path: Path) -> None:
@@ -71,14 +73,14 @@ def test_a_read_only_disk_changes_nothing_and_says_so(tmp_path):
     with mounted(tmp_path / "disk", "size=4m") as disk:
         root = repository(disk / "repo")
         start(root, auto=True)
-        before = content(root)
+        before = content(root / REF.folder)
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        agent = ScriptedAgent()
+        agent = Scripted()
         with pytest.raises(RondelError) as e:
             hall(root, agent).drive(REF)
         assert "read-only" in str(e.value).lower()
         assert agent.seen == [], "nothing is asked when the answer could not be kept"
-        assert content(root) == before
+        assert content(root / REF.folder) == before
 
 
 def test_a_session_folder_that_leads_out_of_the_repository_is_refused(tmp_path):
@@ -128,5 +130,5 @@ def test_any_folder_name_will_do_for_a_repository(tmp_path, name, monkeypatch):
             (request.cwd / f"{name}.txt").write_text("x\n")
         return "Done.\n"
 
-    assert hall(root, ScriptedAgent(write)).drive(REF).exit_code == 0
+    assert hall(root, Scripted(write)).drive(REF).exit_code == 0
     assert len(git(root, "log", "--format=%h", "work").split()) == 2

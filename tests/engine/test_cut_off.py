@@ -12,12 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness import REF, ScriptedAgent, git, in_child, repository, start
+from harness import REF, git, repository, start
 from small import Small, SmallWorkflow
 
 from rondel.agents.base import Request
 from rondel.api import Hall
 from rondel.model.actions import Access, Action, Ask, Probe, Run
+from support.faults import in_child
+from support.scripted import Scripted, paid
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def drive(root: Path, folder: Path, number: signal.Signals | None = None, ran: i
             log = folder / "ran"
             started = lambda: log.exists() and len(log.read_text().split()) == ran  # noqa: E731
             when(started, lambda: os.kill(os.getpid(), number))
-        agent = ScriptedAgent(edit, calls=folder / "calls")
+        agent = Scripted(edit)
         made = Hall(root, workflows={"small": Slow(folder)}, build=lambda _: agent)
         return made.drive(REF).exit_code
 
@@ -95,7 +97,7 @@ def test_an_edit_whose_checks_were_cut_off_is_taken_over_without_asking_again(ro
     assert time.monotonic() - began < 20
     (tmp_path / "go").touch()
     assert drive(root, tmp_path) == 0
-    assert (tmp_path / "calls").read_text().split() == ["round-1/notes/1.md", "final.md"]
+    assert paid(root / REF.folder) == {"round-1/notes/1.md": 1, "final.md": 1}
     assert git(root, "show", "work:made.txt") == "made\n"
     assert git(root, "worktree", "list").count("\n") == 1
 
@@ -107,5 +109,5 @@ def test_an_answer_whose_edit_was_deleted_is_asked_for_again(root, tmp_path):
     shutil.rmtree(tmp_path / "cache")
     (tmp_path / "go").touch()
     assert drive(root, tmp_path) == 0
-    assert (tmp_path / "calls").read_text().split() == ["round-1/notes/1.md"] * 2 + ["final.md"]
+    assert paid(root / REF.folder) == {"round-1/notes/1.md": 2, "final.md": 1}
     assert git(root, "show", "work:made.txt") == "made\n"

@@ -10,12 +10,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from harness import REF, ScriptedAgent, content, hall, repository, start
+from harness import REF, hall, repository, start
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.engine.report import Stopped
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Usage
+from support.kills import content
+from support.scripted import Scripted
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def test_a_decision_waits_with_status_3_and_nothing_else_runs_meanwhile(root):
 def test_what_is_done_is_never_asked_for_again(root):
     start(root, auto=True)
     hall(root).drive(REF)
-    agent = ScriptedAgent()
+    agent = Scripted()
     assert hall(root, agent).drive(REF).exit_code == 0
     assert agent.seen == []
 
@@ -63,7 +65,7 @@ def test_a_missing_file_alone_is_asked_for_again(root):
     hall(root).drive(REF)
     (root / REF.folder / "round-1/notes/2.md").unlink()
     (root / REF.folder / "round-1/sum.json").unlink()
-    agent = ScriptedAgent()
+    agent = Scripted()
     hall(root, agent).drive(REF)
     assert [r.action for r in agent.seen] == ["round-1/notes/2.md"]
 
@@ -71,13 +73,13 @@ def test_a_missing_file_alone_is_asked_for_again(root):
 def test_the_journal_can_be_deleted_and_nothing_is_lost_but_history(root):
     start(root)
     hall(root).drive(REF)
-    before = content(root)
+    before = content(root / REF.folder)
     for name in ("journal.jsonl", "heartbeat.json"):
         (root / REF.folder / ".rondel/run" / name).unlink()
-    agent = ScriptedAgent()
+    agent = Scripted()
     assert hall(root, agent).drive(REF).exit_code == 3
     assert agent.seen == []
-    assert content(root) == before
+    assert content(root / REF.folder) == before
 
 
 def failing(times: int):
@@ -95,14 +97,14 @@ def failing(times: int):
 
 def test_a_failed_ask_is_tried_again_up_to_its_limit(root):
     start(root, auto=True)
-    agent = ScriptedAgent(failing(1))
+    agent = Scripted(failing(1))
     assert hall(root, agent).drive(REF).exit_code == 0
     assert [r.attempt for r in agent.seen if r.action == "final.md"] == [1, 2]
 
 
 def test_attempts_hold_across_resumes_and_a_person_can_grant_new_ones(root):
     start(root, auto=True, width=1)
-    agent = ScriptedAgent(failing(3))
+    agent = Scripted(failing(3))
     first = hall(root, agent).drive(REF)
     assert (first.stopped, first.exit_code) == (Stopped.FAILED, 1)
     assert "the model is on fire" in first.message
@@ -121,9 +123,9 @@ def test_one_failure_in_a_fan_out_keeps_the_other_answers(root):
             return Reply(Ended.FAILED, error="no")
         return "Yes.\n"
 
-    agent = ScriptedAgent(answer)
+    agent = Scripted(answer)
     assert hall(root, agent).drive(REF).exit_code == 1
-    good = ScriptedAgent()
+    good = Scripted()
     assert hall(root, good).drive(REF, retry=True).exit_code == 0
     assert [r.action for r in good.seen] == ["round-1/notes/3.md", "final.md"]
 
@@ -131,7 +133,7 @@ def test_one_failure_in_a_fan_out_keeps_the_other_answers(root):
 def test_a_usage_limit_parks_the_action_and_is_no_attempt(root):
     start(root, auto=True, width=1)
     until = datetime.now(UTC) + timedelta(hours=1)
-    agent = ScriptedAgent(lambda _: Reply(Ended.PARKED, error="limit", until=until))
+    agent = Scripted(lambda _: Reply(Ended.PARKED, error="limit", until=until))
     for _ in range(4):
         report = hall(root, agent).drive(REF)
         assert (report.stopped, report.exit_code) == (Stopped.PARKED, 6)
@@ -143,7 +145,7 @@ def test_a_parked_action_goes_on_after_its_time(root):
     start(root, auto=True, width=1)
     until = datetime.now(UTC) + timedelta(seconds=1)
     replies = [Reply(Ended.PARKED, error="limit", until=until)]
-    agent = ScriptedAgent(lambda _: replies.pop() if replies else "Now.\n")
+    agent = Scripted(lambda _: replies.pop() if replies else "Now.\n")
     assert hall(root, agent).drive(REF, wait=True).exit_code == 0
 
 
@@ -155,7 +157,7 @@ def spending(usage: Usage):
 def test_a_budget_stops_at_a_safe_boundary_and_holds_across_resumes(root, limit):
     start(root, auto=True, width=6)
     configure(root, f"[limits]\nagents_max = 1\n{limit}\n")
-    agent = ScriptedAgent(spending(Usage(90, 10, 0, 1.0)))
+    agent = Scripted(spending(Usage(90, 10, 0, 1.0)))
     for _ in range(3):
         report = hall(root, agent).drive(REF)
         assert (report.stopped, report.exit_code) == (Stopped.LIMIT, 6)
@@ -167,7 +169,7 @@ def test_a_budget_stops_at_a_safe_boundary_and_holds_across_resumes(root, limit)
 def test_agents_at_once_cannot_pass_a_budget_together(root):
     start(root, auto=True, width=12)
     configure(root, "[limits]\nagents_max = 8\ntokens_max = 500\n")
-    agent = ScriptedAgent(spending(Usage(90, 10)), seconds=0.05)
+    agent = Scripted(spending(Usage(90, 10)), seconds=0.05)
     hall(root, agent).drive(REF)
     first = 8  # nothing is known of the cost before the first answers
     assert len(agent.seen) <= first
@@ -178,7 +180,7 @@ def test_never_more_agents_at_once_than_allowed(root):
     configure(root, "[limits]\nagents_max = 3\n")
     now, most, lock = 0, 0, threading.Lock()
 
-    class Counting(ScriptedAgent):
+    class Counting(Scripted):
         async def run(self, request, beat):
             nonlocal now, most
             with lock:
@@ -196,14 +198,14 @@ def test_never_more_agents_at_once_than_allowed(root):
 def test_a_session_has_a_wall_clock_too(root):
     start(root, auto=True, width=30)
     configure(root, "[limits]\nagents_max = 1\nseconds_max = 0.3\n")
-    report = hall(root, ScriptedAgent(seconds=0.1)).drive(REF)
+    report = hall(root, Scripted(seconds=0.1)).drive(REF)
     assert (report.stopped, report.exit_code) == (Stopped.LIMIT, 6)
 
 
 def test_a_wrong_answer_is_sent_back_once_with_the_exact_words(root):
     start(root, auto=True, width=1)
     replies = ["123 is no letter\n", "Better.\n"]
-    agent = ScriptedAgent(lambda _: replies.pop(0) if replies else "End.\n")
+    agent = Scripted(lambda _: replies.pop(0) if replies else "End.\n")
     assert hall(root, agent).drive(REF).exit_code == 0
     assert "it does not begin with a letter" in agent.seen[1].prompt
     assert (root / REF.folder / "round-1/notes/1.md").read_text() == "Better.\n"
@@ -211,7 +213,7 @@ def test_a_wrong_answer_is_sent_back_once_with_the_exact_words(root):
 
 def test_a_second_wrong_answer_is_no_answer(root):
     start(root, auto=True, width=1)
-    agent = ScriptedAgent(lambda _: "12345\n")
+    agent = Scripted(lambda _: "12345\n")
     report = hall(root, agent).drive(REF)
     assert report.exit_code == 1
     assert not (root / REF.folder / "round-1/notes/1.md").exists()
@@ -225,7 +227,7 @@ def test_a_repair_goes_on_in_the_vendors_own_session(root):
         text = "Good.\n" if request.resume else "1\n"
         return Reply(Ended.DONE, text, vendor_session="v-1")
 
-    agent = ScriptedAgent(answer)
+    agent = Scripted(answer)
     hall(root, agent).drive(REF)
     assert agent.seen[1].resume == "v-1"
     assert "You answered" not in agent.seen[1].prompt
@@ -248,7 +250,7 @@ def wait_for(condition, seconds: float = 10) -> None:
 def test_pause_lets_what_is_under_way_finish_and_stop_ends_it(root, word, finished):
     start(root, auto=True, width=4)
     configure(root, "[limits]\nagents_max = 1\n")
-    agent = ScriptedAgent(seconds=0.4 if finished else 30)
+    agent = Scripted(seconds=0.4 if finished else 30)
     here = hall(root, agent)
     say = in_background(lambda: (wait_for(lambda: agent.seen), hall(root).control(REF, word)))
     report = here.drive(REF)
@@ -257,7 +259,7 @@ def test_pause_lets_what_is_under_way_finish_and_stop_ends_it(root, word, finish
     assert len(agent.seen) == 1, "nothing new was started"
     assert (root / REF.folder / "round-1/notes/1.md").exists() is finished
     assert hall(root).summary(REF).status == "paused"
-    quick = ScriptedAgent()
+    quick = Scripted()
     assert hall(root, quick).drive(REF).exit_code == 0
     assert len(quick.seen) == (4 if finished else 5)
 
@@ -265,7 +267,7 @@ def test_pause_lets_what_is_under_way_finish_and_stop_ends_it(root, word, finish
 def test_what_was_ended_by_us_is_no_attempt(root):
     start(root, auto=True, width=1)
     for _ in range(4):
-        agent = ScriptedAgent(seconds=30)
+        agent = Scripted(seconds=30)
         say = in_background(lambda a=agent: (wait_for(lambda: a.seen), hall(root).control(REF, "stop")))
         assert hall(root, agent).drive(REF).exit_code == 3
         say.join()
@@ -282,7 +284,7 @@ def test_a_person_who_edits_a_file_while_its_answer_comes_keeps_it(root):
             note.write_text("Mine.\n")
         return "Theirs.\n"
 
-    assert hall(root, ScriptedAgent(answer)).drive(REF).exit_code == 0
+    assert hall(root, Scripted(answer)).drive(REF).exit_code == 0
     assert note.read_text() == "Mine.\n"
     aside = list((root / REF.folder / ".rondel/aside").iterdir())
     assert [p.read_text() for p in aside] == ["Theirs.\n"]
@@ -294,7 +296,7 @@ def test_a_person_who_writes_the_file_themselves_has_done_the_action(root):
     note = root / REF.folder / "round-1/notes/1.md"
     note.parent.mkdir(parents=True)
     note.write_text("Mine.\n")
-    agent = ScriptedAgent()
+    agent = Scripted()
     assert hall(root, agent).drive(REF).exit_code == 0
     assert "round-1/notes/1.md" not in [r.action for r in agent.seen]
     assert note.read_text() == "Mine.\n"
@@ -319,11 +321,11 @@ def test_an_answer_that_cannot_be_written_is_not_lost(root):
             blocked.write_text("a file where a folder should be")
         return "Paid for.\n"
 
-    agent = ScriptedAgent(answer)
+    agent = Scripted(answer)
     with pytest.raises(Exception, match="round-1"):
         hall(root, agent).drive(REF)
     blocked.unlink()
-    again = ScriptedAgent()
+    again = Scripted()
     assert hall(root, again).drive(REF).exit_code == 0
     assert [r.action for r in again.seen] == ["final.md"]
     assert (root / REF.folder / "round-1/notes/1.md").read_text() == "Paid for.\n"
@@ -331,7 +333,7 @@ def test_an_answer_that_cannot_be_written_is_not_lost(root):
 
 def test_what_it_cost_is_noted_with_every_answer(root):
     start(root, auto=True, width=1)
-    hall(root, ScriptedAgent(spending(Usage(7, 3, 1, 0.5)))).drive(REF)
+    hall(root, Scripted(spending(Usage(7, 3, 1, 0.5)))).drive(REF)
     finished = [e for e in journal(root) if e["kind"] == "finished" and "usage" in e]
     assert [e["usage"]["input_tokens"] for e in finished] == [7, 7]
     assert {e["usage"]["usd"] for e in finished} == {0.5}
@@ -340,7 +342,7 @@ def test_what_it_cost_is_noted_with_every_answer(root):
 def test_the_journal_says_how_a_file_came_about(root):
     start(root, auto=True, width=1)
     configure(root, '[agents.m]\nkind = "mock"\nscript = "x"\nmodel = "large"\n[roles]\ndefault = "m"\n')
-    agent = ScriptedAgent()
+    agent = Scripted()
     hall(root, agent).drive(REF)
     began, ended = (
         next(e for e in journal(root) if e["kind"] == kind and e["action"] == "final.md")
@@ -359,7 +361,7 @@ def test_the_heartbeat_says_who_works_since_when_and_what_it_cost(root):
     configure(root, "[limits]\nagents_max = 1\n")
     found = []
 
-    class Watched(ScriptedAgent):
+    class Watched(Scripted):
         async def run(self, request, beat):
             beat(Beat(tokens=7, text="reading"))
             if request.action.endswith("2.md"):
@@ -384,7 +386,7 @@ def test_the_heartbeat_says_who_works_since_when_and_what_it_cost(root):
 )
 def test_status_says_later_what_the_last_run_could_not_go_on_without(root, answer, status, words):
     start(root, auto=True, width=1)
-    hall(root, ScriptedAgent(answer)).drive(REF)
+    hall(root, Scripted(answer)).drive(REF)
     found = hall(root).summary(REF)
     assert found.status == status
     assert words in found.waiting_for

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from harness import REF, ScriptedAgent, die_at, git, hall, in_child, repository, start
+from harness import REF, git, hall, repository, start
 
 from rondel.agents.base import Request
 from rondel.engine.report import Stopped
-from rondel.store import disk
+from support.kills import Trial, sweep, swept, undisturbed
+from support.scripted import Scripted
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def edited(root: Path) -> list[str]:
 def test_parallel_edits_become_one_linear_history(root):
     git(root, "branch", "work")
     start(root, auto=True, width=3, edits=True, branch="work")
-    assert hall(root, ScriptedAgent(edit)).drive(REF).exit_code == 0
+    assert hall(root, Scripted(edit)).drive(REF).exit_code == 0
     assert len(edited(root)) == 3
     assert git(root, "rev-list", "--merges", "work") == ""
     assert git(root, "log", "--format=%(trailers:key=Rondel-Action)", "work").count("Rondel-Action") == 3
@@ -44,11 +44,11 @@ def test_parallel_edits_become_one_linear_history(root):
 def test_an_edit_that_is_on_its_target_is_not_asked_for_again(root):
     git(root, "branch", "work")
     start(root, auto=True, width=2, edits=True, branch="work")
-    hall(root, ScriptedAgent(edit)).drive(REF)
+    hall(root, Scripted(edit)).drive(REF)
     (root / REF.folder / "final.md").unlink()
     for name in ("notes/1.md", "sum.json"):
         (root / REF.folder / "round-1" / name).unlink()
-    agent = ScriptedAgent(edit)
+    agent = Scripted(edit)
     assert hall(root, agent).drive(REF).exit_code == 0
     assert [r.action for r in agent.seen] == ["final.md"]
 
@@ -62,7 +62,7 @@ def test_edits_that_do_not_merge_are_a_conflict_and_nothing_of_either_is_lost(ro
         (request.cwd / "README.md").write_text(f"by {request.action}\n")
         return "Mine.\n"
 
-    report = hall(root, ScriptedAgent(clash, seconds=0.2)).drive(REF)
+    report = hall(root, Scripted(clash, seconds=0.2)).drive(REF)
     assert report.stopped is Stopped.FAILED
     assert "README.md" in report.message
     both = git(root, "log", "--all", "--format=%B%n", "-p", "--", "README.md")
@@ -78,38 +78,37 @@ def test_without_a_pinned_base_an_edit_that_did_not_merge_is_done_anew_on_top_of
         (request.cwd / "README.md").write_text(f"by {request.action}\n")
         return "Mine.\n"
 
-    agent = ScriptedAgent(clash, seconds=0.2)
+    agent = Scripted(clash, seconds=0.2)
     assert hall(root, agent).drive(REF).exit_code == 0
     notes = [r.action for r in agent.seen if "notes" in r.action]
     assert len(notes) == 3
     assert git(root, "rev-list", "--count", "main..work").strip() == "2"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
-def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(part, root, tmp_path):
+class Edits(Trial):
+    """Two edits at once, both to the branch `work`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = repository(folder / "repo")
+        self.session = self.root / REF.folder
+        git(self.root, "branch", "work")
+        start(self.root, auto=True, width=2, edits=True, branch="work")
+
+    def drive(self) -> int:
+        return hall(self.root, Scripted(edit)).drive(REF).exit_code
+
+    def check_ended(self) -> None:
+        assert edited(self.root) == ["round-1-notes-1.md.txt", "round-1-notes-2.md.txt"]
+        assert git(self.root, "worktree", "list").count("\n") == 1
+        assert "rebase" not in git(self.root, "status")
+
+
+@swept(parts=4)
+def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(points, root, tmp_path):
     """Every fault point of a session with edits; git is sane afterwards and no worktree is left."""
-    for point in range(part + 1, 400, 4):
-        here = repository(tmp_path / f"{point}" / "repo")
-        git(here, "branch", "work")
-        start(here, auto=True, width=2, edits=True, branch="work")
-        calls = tmp_path / f"{point}" / "calls"
-
-        def work(die: int | None, here=here, calls=calls) -> int:
-            if die:
-                disk.point = die_at(die)
-            return hall(here, ScriptedAgent(edit, calls=calls)).drive(REF).exit_code
-
-        died = in_child(lambda point=point, work=work: work(point))
-        assert in_child(lambda work=work: work(None)) == 0
-        assert edited(here) == ["round-1-notes-1.md.txt", "round-1-notes-2.md.txt"]
-        assert max(Counter(calls.read_text().split()).values()) == 1
-        assert git(here, "worktree", "list").count("\n") == 1
-        assert "rebase" not in git(here, "status")
-        if died == 0:
-            assert point > 20
-            return
-    pytest.fail("the run never came to its end")
+    calm = undisturbed(Edits(tmp_path / "undisturbed"))
+    assert calm.paid == {"round-1/notes/1.md": 1, "round-1/notes/2.md": 1, "final.md": 1}
+    sweep(Edits, tmp_path, points, calm, least=20)
 
 
 def test_an_edit_that_git_would_not_take_is_kept_and_taken_later_without_asking_again(root):
@@ -123,14 +122,14 @@ def test_an_edit_that_git_would_not_take_is_kept_and_taken_later_without_asking_
             (request.cwd / "data.txt").write_text("ours\n")
         return "Done.\n"
 
-    agent = ScriptedAgent(write)
+    agent = Scripted(write)
     report = hall(root, agent).drive(REF)
     assert report.stopped is Stopped.FAILED
     assert "data.txt" in report.message
     assert (root / "data.txt").read_text() == "theirs\n"
     assert len(agent.seen) == 1
     (root / "data.txt").unlink()
-    again = ScriptedAgent(write)
+    again = Scripted(write)
     assert hall(root, again).drive(REF).exit_code == 0
     assert [r.action for r in again.seen] == ["final.md"]
     assert (root / "data.txt").read_text() == "ours\n"

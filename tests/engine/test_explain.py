@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from harness import REF, ScriptedAgent, hall, repository, start
+from harness import REF, hall, repository, start
+
+from support.scripted import Scripted
 
 
 @pytest.fixture
@@ -57,14 +59,14 @@ def test_another_model_for_the_role_is_named_also_when_it_is_the_default_again(r
 
 def test_resuming_alone_redoes_nothing_stale(root):
     (root / REF.folder / "topic.md").write_text("fish\n")
-    agent = ScriptedAgent()
+    agent = Scripted()
     hall(root, agent).drive(REF)
     assert agent.seen == []
 
 
 def test_refreshing_redoes_the_stale_and_what_depends_on_them(root):
     (root / REF.folder / "topic.md").write_text("fish\n")
-    agent = ScriptedAgent(lambda r: f"New {r.action}.\n")
+    agent = Scripted(lambda r: f"New {r.action}.\n")
     hall(root, agent).drive(REF, redo=True)
     assert sorted(r.action for r in agent.seen) == ["round-1/notes/1.md", "round-1/notes/2.md"]
     assert not any(o.stale for o in hall(root).explain(REF))
@@ -77,7 +79,7 @@ def test_an_edited_file_is_kept_and_what_depends_on_it_is_redone(root):
     note.write_text("Mine.\n")
     (root / REF.folder / "topic.md").write_text("fish\n")
     said: list[str] = []
-    agent = ScriptedAgent()
+    agent = Scripted()
     hall(root, agent).drive(REF, redo=True, say=said.append)
     assert note.read_text() == "Mine.\n"
     assert [r.action for r in agent.seen] == ["round-1/notes/2.md"]
@@ -91,7 +93,7 @@ def test_a_finished_round_is_never_touched(root):
     here.drive(REF)
     before = {p: p.read_bytes() for p in (root / REF.folder / "round-1").rglob("*") if p.is_file()}
     (root / REF.folder / "topic.md").write_text("fish\n")
-    agent = ScriptedAgent()
+    agent = Scripted()
     hall(root, agent).drive(REF, redo=True)
     assert {r.action.partition("/")[0] for r in agent.seen} == {"round-2"}
     assert {p: p.read_bytes() for p in before} == before

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from collections import Counter
+from copy import copy
 from pathlib import Path
 
 import pytest
-from harness import REF, ScriptedAgent, content, hall, in_child, repository, start
+from harness import REF
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_kill_anywhere import answer_as_a_person, comparable
+from test_kill_anywhere import Rounds
 
 from rondel.store import disk
+from support.faults import die_at, in_child
+from support.kills import Undisturbed, content, swept, undisturbed
 from support.power import PowerDisk
+from support.scripted import asked
 
 
-def run_to_the_end(root: Path, calls: Path) -> int:
-    """All the way: a person rejects the first round and approves the second."""
-    here = hall(root, ScriptedAgent(calls=calls))
-    while here.drive(REF).exit_code == 3:
-        answer_as_a_person(here)
-    return 0
-
-
-def run_until_the_power_goes(root: Path, calls: Path, number: int, left: Path) -> bool:
+def run_until_the_power_goes(trial: Rounds, number: int, left: Path) -> bool:
     """Stop at the fault point of that number; `left` is what a machine would find afterwards."""
 
     def work() -> int:
-        mine = disk.current = PowerDisk(root)
-        passed = 0
-
-        def point(_operation: str, _path: str) -> None:
-            nonlocal passed
-            passed += 1
-            if passed == number:
-                mine.crash(left)
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        disk.point = point
-        status = run_to_the_end(root, calls)
+        mine = disk.current = PowerDisk(trial.root)
+        die_at(number, before=lambda: mine.crash(left))
+        status = trial.drive()
         mine.crash(left)
         return status
 
@@ -50,44 +35,36 @@ def run_until_the_power_goes(root: Path, calls: Path, number: int, left: Path) -
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    root = repository(folder / "repo")
-    start(root)
-    assert in_child(lambda: run_to_the_end(root, folder / "calls")) == 0
-    return comparable(content(root)), Counter((folder / "calls").read_text().split())
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    return undisturbed(Rounds(tmp_path_factory.mktemp("undisturbed")))
 
 
-def lines(path: Path) -> Counter[str]:
-    return Counter(path.read_text().split()) if path.exists() else Counter()
-
-
-def check_after_power_loss_at(number: int, folder: Path, undisturbed) -> bool:
-    files, calls = undisturbed
-    root = repository(folder / "repo")
-    start(root)
-    died = run_until_the_power_goes(root, folder / "before", number, folder / "left")
-    there = set(content(folder / "left"))
-    assert in_child(lambda: run_to_the_end(folder / "left", folder / "after")) == 0
-    assert comparable(content(folder / "left")) == files, f"after point {number}"
-    asked_again = there & set(lines(folder / "after"))
+def check_after_power_loss_at(number: int, folder: Path, calm: Undisturbed) -> bool:
+    before = Rounds(folder)
+    after = copy(before)
+    after.root, after.session = folder / "left", folder / "left" / REF.folder
+    died = run_until_the_power_goes(before, number, after.root)
+    there = set(content(after.session))
+    assert in_child(after.drive) == 0
+    assert after.shown() == calm.shown, f"after point {number}"
+    asked_again = there & set(asked(after.session))
     assert asked_again == set(), f"these were durable before point {number}"
-    assert set(lines(folder / "before") + lines(folder / "after")) == set(calls)
-    assert not list((folder / "left" / REF.folder).rglob(".rondel-tmp-*"))
+    assert set(asked(before.session) + asked(after.session)) == set(calm.paid)
+    assert not list(after.session.rglob(".rondel-tmp-*"))
     return died
 
 
-@pytest.mark.slow
-def test_a_power_loss_at_every_third_point_loses_nothing_that_was_finished(tmp_path: Path, undisturbed):
-    number = 1
-    while check_after_power_loss_at(number, tmp_path / str(number), undisturbed):
-        number += 3
-    assert number > 50
+@swept(parts=1, stride=3)
+def test_a_power_loss_at_points_all_through_a_run_loses_nothing_that_was_finished(
+    points: range, tmp_path: Path, calm: Undisturbed
+):
+    last = next(n for n in points if not check_after_power_loss_at(n, tmp_path / str(n), calm))
+    assert last > 50
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(number=st.integers(1, 150))
 def test_a_power_loss_at_a_random_point_loses_nothing_that_was_finished(
-    number: int, tmp_path_factory: pytest.TempPathFactory, undisturbed
+    number: int, tmp_path_factory: pytest.TempPathFactory, calm: Undisturbed
 ):
-    check_after_power_loss_at(number, tmp_path_factory.mktemp("power"), undisturbed)
+    check_after_power_loss_at(number, tmp_path_factory.mktemp("power"), calm)

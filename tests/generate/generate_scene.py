@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from generate_java import FILES
-from harness import ScriptedAgent, git, repository
+from harness import git, repository
 
 from rondel.agents.base import Reply, Request
 from rondel.api import Hall
@@ -17,6 +17,7 @@ from rondel.model.workflow import SessionRef
 from rondel.workflows.generate.files import Wish, start
 from rondel.workflows.generate.read import State
 from rondel.workflows.generate.workflow import Generate
+from support.scripted import Scripted
 
 PASS = "@@@REVIEW_META\nverdict: PASS\nissues_total: 0\nissues_critical: 0\nmissing_inputs: 0\n@@@\n"
 FAIL = "@@@REVIEW_META\nverdict: FAIL\nissues_total: 1\nissues_critical: 0\nmissing_inputs: 0\n@@@\n"
@@ -55,7 +56,7 @@ def engineer(request: Request) -> str | Reply:
     return f"# Code of {kind}, iteration {iteration}\n\n{blocks(FILES[kind])}"
 
 
-def hall(root: Path, agent: ScriptedAgent) -> Hall:
+def hall(root: Path, agent: Scripted) -> Hall:
     return Hall(root, workflows={"generate": Generate()}, build=lambda _: agent)
 
 
@@ -87,7 +88,7 @@ class Scene:
         **wish: object,
     ) -> None:
         self.root = repo(folder)
-        self.agent = ScriptedAgent(answer)
+        self.agent = Scripted(answer)
         self.hall = hall(self.root, self.agent)
         self.ref = begin(self.root, context=context, **wish)
         self.folder = self.root / self.ref.folder
@@ -119,7 +120,7 @@ class Scene:
 
     @property
     def asked(self) -> list[str]:
-        return [request.action for request in self.agent.seen]
+        return self.agent.actions
 
     def prompt_of(self, path: str) -> str:
         return next(r.prompt for r in self.agent.seen if r.action == path)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import signal
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from generate_scene import FAIL, FULL, PASS, Scene, begin, engineer, hall, place, repo
-from harness import ScriptedAgent, die_at, in_child
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rondel.store import disk, files
 from rondel.workflows.generate.models import WorkflowState
+from support.faults import die_at
+from support.kills import Trial, killed_and_resumed, sweep, swept, undisturbed
+from support.scripted import Scripted
 
-POINTS_MAX = 3000
-TIMES = re.compile(r'"(?:at|created_at|updated_at|started_at|completed_at)": "[^"]*"')
 SMALL = {**FULL, "scope": "domain"}
 
 
@@ -31,107 +26,67 @@ def answer(request) -> str:
     return engineer(request)
 
 
-def session(folder: Path):
-    root = repo(folder / "repo")
-    return root, begin(root, context=SMALL, request={"gate": "skip", "gates": {"domain.review": "manual"}})
+class Cycles(Trial):
+    """Two cycles with a gate in the first, which a person opens at the second asking."""
 
+    def __init__(self, folder: Path) -> None:
+        self.root = repo(folder / "repo")
+        request = {"gate": "skip", "gates": {"domain.review": "manual"}}
+        self.ref = begin(self.root, context=SMALL, request=request)
+        self.session = self.root / self.ref.folder
 
-def die_between_files(number: int):
-    """A hook that ends this process before that change of what the session's folder shows."""
-    count = 0
-
-    def point(operation: str, path: str) -> None:
-        nonlocal count
-        if operation in ("rename", "link", "unlink") and "/.rondel/run" not in str(path):
-            count += 1
-            if count == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    return point
-
-
-def one_run(root: Path, ref, calls: Path, die: int | None = None, how=die_at) -> int:
-    def work() -> int:
-        files._swept.clear()  # a process of its own has swept nothing yet
-        if die is not None:
-            disk.point = how(die)
-        here = hall(root, ScriptedAgent(answer, calls=calls))
-        while here.drive(ref).exit_code == 3:
-            for question in here.waiting(ref):
+    def drive(self) -> int:
+        here = hall(self.root, Scripted(answer))
+        while (code := here.drive(self.ref).exit_code) == 3:
+            for question in here.waiting(self.ref):
                 first = "prompt-1" in question.path and "iteration-1" in question.path
-                here.decide(ref, "reject" if first else "approve", path=question.path, comment="shorter")
-        return 0
+                here.decide(self.ref, "reject" if first else "approve", path=question.path, comment="shorter")
+        return code
 
-    return in_child(work)
+    def shown(self) -> dict[str, object]:
+        return {path: data.replace(self.ref.id.encode(), b"ID") for path, data in super().shown().items()}
 
-
-def content(root: Path, ref) -> dict[str, bytes]:
-    """Every file of the session that is state, less its times and its name."""
-    folder = root / ref.folder
-    return {
-        str(p.relative_to(folder)): TIMES.sub("", p.read_text()).replace(ref.id, "ID").encode()
-        for p in sorted(folder.rglob("*"))
-        if p.is_file() and ".rondel/run" not in str(p) and ".torn-" not in p.name
-    }
+    def check_killed(self) -> None:
+        """A complete cycle has all of its files; one that is not complete gives nothing to others."""
+        state = WorkflowState.model_validate(json.loads((self.session / "session.json").read_text()))
+        for cycle in state.cycles:
+            if cycle.status == "completed":
+                assert cycle.artifacts
+                assert cycle.iterations[-1].verdict == "PASS"
+            for artifact in cycle.artifacts:
+                assert (self.session / artifact.path).is_file()
+            if cycle.pending:
+                assert state.cycles[0].status != "completed" or cycle.type == "tests"
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    root, ref = session(folder)
-    assert one_run(root, ref, folder / "calls") == 0
-    return content(root, ref), Counter((folder / "calls").read_text().split())
+def calm(tmp_path_factory):
+    return undisturbed(Cycles(tmp_path_factory.mktemp("undisturbed")))
 
 
-def consistent(root: Path, ref) -> None:
-    """A complete cycle has all of its files; one that is not complete gives nothing to others."""
-    path = root / ref.folder / "session.json"
-    state = WorkflowState.model_validate(json.loads(path.read_text()))
-    for cycle in state.cycles:
-        if cycle.status == "completed":
-            assert cycle.artifacts
-            assert cycle.iterations[-1].verdict == "PASS"
-        for artifact in cycle.artifacts:
-            assert (root / ref.folder / artifact.path).is_file()
-        if cycle.pending:
-            assert state.cycles[0].status != "completed" or cycle.type == "tests"
+def die_between_files(number: int) -> None:
+    """Before the change of that number in what the session's folder shows."""
+
+    def counts(operation: str, path: str) -> bool:
+        return operation in {"rename", "link", "unlink"} and "/.rondel/run" not in path
+
+    die_at(number, counts=counts)
 
 
-def check_after_death_at(point: int, folder: Path, undisturbed) -> bool:
-    expected, calls = undisturbed
-    root, ref = session(folder)
-    died = one_run(root, ref, folder / "calls", die=point, how=die_between_files)
-    assert died in (0, -9)
-    consistent(root, ref)
-    assert one_run(root, ref, folder / "calls") == 0
-    assert content(root, ref) == expected
-    assert Counter((folder / "calls").read_text().split()) == calls, "an answer was paid for twice"
-    assert not list((root / ref.folder).rglob(".rondel-tmp-*"))
-    return died == -9
+@swept(parts=4)
+def test_a_death_between_any_two_files_changes_nothing(points, tmp_path, calm):
+    sweep(Cycles, tmp_path, points, calm, least=40, die=die_between_files)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
-def test_a_death_between_any_two_files_changes_nothing(part, tmp_path, undisturbed):
-    for point in range(part + 1, POINTS_MAX, 4):
-        if not check_after_death_at(point, tmp_path / str(point), undisturbed):
-            assert point > 40
-            return
-    pytest.fail("the run never came to its end")
+@swept(parts=4, stride=50)
+def test_a_death_at_points_all_through_a_session_changes_nothing(points, tmp_path, calm):
+    sweep(Cycles, tmp_path, points, calm, least=300)
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(points=st.lists(st.integers(min_value=1, max_value=300), min_size=2, max_size=4))
-def test_deaths_at_random_points_one_after_the_other_change_nothing(points, tmp_path_factory, undisturbed):
-    expected, calls = undisturbed
-    folder = tmp_path_factory.mktemp("random")
-    root, ref = session(folder)
-    for point in points:
-        assert one_run(root, ref, folder / "calls", die=point) in (0, -9)
-        consistent(root, ref)
-    assert one_run(root, ref, folder / "calls") == 0
-    assert content(root, ref) == expected
-    assert Counter((folder / "calls").read_text().split()) == calls
+def test_deaths_at_random_points_one_after_the_other_change_nothing(points, tmp_path_factory, calm):
+    killed_and_resumed(Cycles(tmp_path_factory.mktemp("random")), points, calm)
 
 
 def test_a_cycle_is_complete_in_one_step(tmp_path):

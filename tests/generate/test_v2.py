@@ -7,7 +7,6 @@ import json
 import pytest
 from click.testing import CliRunner
 from generate_scene import FAIL, PASS, hall, repo
-from harness import ScriptedAgent
 
 from rondel.cli.generate import command
 from rondel.engine.driver import Stopped
@@ -16,6 +15,7 @@ from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.generate.models import WorkflowStatus
 from rondel.workflows.generate.v2 import STATUSES
+from support.scripted import Scripted
 
 ID = "0f3c2a"
 REF = SessionRef("generate", ID, f".aiwf/sessions/{ID}")
@@ -116,7 +116,7 @@ def test_every_state_opens_shows_and_can_be_driven_to_its_end(state, tmp_path):
     root = repo(tmp_path / "repo")
     put(root, state)
     before = kept(root)
-    here = hall(root, ScriptedAgent(answer))
+    here = hall(root, Scripted(answer))
     assert [r.id for r in here.sessions("generate")] == [ID]
     found = here.summary(REF)
     assert found.state == before
@@ -153,7 +153,7 @@ def test_a_complete_session_stays_to_the_byte(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, COMPLETE)
     before = (root / REF.folder / "session.json").read_bytes()
-    here = hall(root, ScriptedAgent(answer))
+    here = hall(root, Scripted(answer))
     assert here.drive(REF).stopped is Stopped.COMPLETED
     assert (root / REF.folder / "session.json").read_bytes() == before
 
@@ -161,7 +161,7 @@ def test_a_complete_session_stays_to_the_byte(tmp_path):
 def test_a_review_approved_in_v2_is_not_asked_about_again(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, STATES["after a review that failed and was approved"])
-    here = hall(root, ScriptedAgent(answer))
+    here = hall(root, Scripted(answer))
     here.drive(REF)
     assert (kept(root)["phase"], kept(root)["stage"], kept(root)["current_iteration"]) == (
         "revise",
@@ -211,4 +211,4 @@ def test_cancelling_keeps_the_format(tmp_path, monkeypatch):
 def test_an_unusable_document_is_a_problem_not_an_error(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, (document("plan", "prompt", artifacts=[{"nothing": 1}]), {}))
-    assert hall(root, ScriptedAgent(answer)).summary(REF).status is Status.DAMAGED
+    assert hall(root, Scripted(answer)).summary(REF).status is Status.DAMAGED

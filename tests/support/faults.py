@@ -8,21 +8,22 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from rondel.store import disk
+from rondel.store import disk, files
 
 CRASHED = 97  # the child met an exception: a bug, not a death
 
 
 def in_child(work: Callable[[], object]) -> int:
-    """Carry out `work` in a forked child. Its exit status; minus the signal where one ended it."""
+    """Carry out `work` in a forked child. The number it gives, or minus the signal that ended it."""
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid == 0:
         status = CRASHED
+        files._swept.clear()  # a process of its own has looked nowhere yet
         try:
-            work()
-            status = 0
+            given = work()
+            status = given if type(given) is int else 0
         except BaseException:  # noqa: BLE001 - the child must not come back into pytest
             traceback.print_exc()
         finally:
@@ -31,13 +32,18 @@ def in_child(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(waited)
 
 
-def die_at(number: int, *, before: Callable[[], object] | None = None) -> None:
-    """From now on this process dies by SIGKILL at its N-th fault point, after calling `before`."""
+def die_at(
+    number: int,
+    *,
+    before: Callable[[], object] | None = None,
+    counts: Callable[[str, str], bool] = lambda _operation, _path: True,
+) -> None:
+    """From now on this process dies by SIGKILL at the N-th point that counts, after calling `before`."""
     passed = 0
 
-    def count(_operation: str, _path: str) -> None:
+    def count(operation: str, path: str) -> None:
         nonlocal passed
-        passed += 1
+        passed += counts(operation, path)
         if passed == number:
             if before is not None:
                 before()

@@ -1,0 +1,137 @@
+"""Killed anywhere and started again, a session ends as if nothing had happened; no answer is paid for twice.
+
+A workflow's tests say in a `Trial` how a fresh session is made and driven and what must be the
+same afterwards; here it dies, goes on and is compared. RONDEL_KILL_STRIDE=1 takes every point
+in every sweep; without it a sweep takes the points that its own stride leaves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support.faults import die_at, in_child
+from support.scripted import asked, paid
+
+POINTS_MAX = 5000
+SWEEP_S = 3600
+TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
+
+
+def content(session: Path) -> dict[str, bytes]:
+    """Every file of a session that is state: what a crash must not change."""
+    return {
+        str(p.relative_to(session)): p.read_bytes()
+        for p in sorted(session.rglob("*"))
+        if p.is_file() and ".rondel/run" not in str(p) and ".torn-" not in p.name
+    }
+
+
+def timeless(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The same without the moments in it."""
+    return {path: TIME.sub(b"TIME", data) for path, data in files.items()}
+
+
+class Trial:
+    """One fresh session in a folder of its own."""
+
+    root: Path  # the repository
+    session: Path  # the session's folder in it
+
+    def drive(self) -> int:
+        """All the way to the end, as a person would; 0 when it got there. Carried out in a child."""
+        raise NotImplementedError
+
+    def shown(self) -> Mapping[str, object]:
+        """What must be the same, however often it was killed."""
+        return timeless(content(self.session))
+
+    def check_killed(self) -> None:
+        """What must hold whenever it was killed."""
+
+    def check_ended(self) -> None:
+        """What must hold at the end, besides being the same."""
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a session shows and has paid for when nothing happened to it."""
+
+    shown: Mapping[str, object]
+    paid: Counter[str]
+
+
+def undisturbed(trial: Trial) -> Undisturbed:
+    assert in_child(trial.drive) == 0
+    trial.check_ended()
+    return Undisturbed(trial.shown(), paid(trial.session))
+
+
+def killed_and_resumed(
+    trial: Trial, points: Iterable[int], calm: Undisturbed, die: Callable[[int], None] = die_at
+) -> bool:
+    """Die at each of these points in turn, go on to the end, and compare. Whether it died at all."""
+    ends = [_killed(trial, point, die) for point in points]
+    before = asked(trial.session)
+    there = [action for action in before if (trial.session / action).is_file()]
+    assert in_child(trial.drive) == 0
+    trial.check_ended()
+    _assert_same(trial.shown(), calm.shown)
+    _assert_same(paid(trial.session), calm.paid)
+    again = [action for action in there if asked(trial.session)[action] != before[action]]
+    assert again == [], "these were there, and were asked for again"
+    assert not list(trial.root.rglob(".rondel-tmp-*"))
+    return any(ends)
+
+
+def _killed(trial: Trial, point: int, die: Callable[[int], None]) -> bool:
+    def doomed() -> int:
+        die(point)
+        return trial.drive()
+
+    status = in_child(doomed)
+    assert status in (0, -signal.SIGKILL), f"it ended with {status}, to be killed at point {point}"
+    trial.check_killed()
+    return status != 0
+
+
+def _assert_same(found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
+    different = {k for k in {*found, *wanted} if found.get(k) != wanted.get(k)}
+    assert {k: found.get(k) for k in different} == {k: wanted.get(k) for k in different}
+
+
+def swept(parts: int, stride: int = 1) -> pytest.MarkDecorator:
+    """A slow test in so many parts; `points` is one part's share of the points to die at."""
+    stride = int(os.environ.get("RONDEL_KILL_STRIDE", stride))
+    shares = [range(1 + part * stride, POINTS_MAX, parts * stride) for part in range(parts)]
+    return pytest.mark.parametrize("points", [pytest.param(s, id=str(s.start), marks=MARKS) for s in shares])
+
+
+MARKS = (pytest.mark.slow, pytest.mark.timeout(SWEEP_S))
+
+
+def sweep(
+    make: Callable[[Path], Trial],
+    folder: Path,
+    points: Iterable[int],
+    calm: Undisturbed,
+    *,
+    least: int,
+    die: Callable[[int], None] = die_at,
+) -> None:
+    """Kill a fresh session at each of these points, until a point is beyond its end."""
+    for point in points:
+        own = folder / str(point)
+        if not killed_and_resumed(make(own), [point], calm, die):
+            assert point > least, "there are more points to die at than that"
+            return
+        shutil.rmtree(own)
+    pytest.fail("it never came to its end")
