@@ -266,7 +266,7 @@ class Hall:
         """
         session = self.session(ref)
         wrote, _ = session.carry_out(changes, dict(seen or {}), None)
-        if wrote:
+        if changes:
             session.note("changed", {"files": wrote})
         (session.run / REPORT).unlink(missing_ok=True)  # it may wait for something else now
 

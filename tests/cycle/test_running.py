@@ -136,6 +136,18 @@ def test_a_killed_driver_is_followed_by_the_next_and_nobody_repairs_anything(rep
     assert len(asked) == len(set(asked)), "what was finished was not asked for again"
 
 
+def test_an_extension_from_another_terminal_waits_for_the_next_iteration(repo):
+    repo.configure(QUICK, CYCLE_HELD="cd")
+    driver = repo.popen("cycle", "start", "Add subtraction")
+    wait_for(called(repo, "cd"))
+    repo.rondel("cycle", "extend", repo.id, "Also add multi-factor authentication")
+    repo.gate.touch()
+    driver.communicate(timeout=120)
+    assert driver.returncode == 0
+    assert repo.state["iterations"][1]["extension"] == "Also add multi-factor authentication"
+    assert repo.state["status"] == "completed"
+
+
 def test_a_decision_waits_for_a_person_who_names_an_option_by_number(repo):
     repo.configure(QUICK, CYCLE_MODE="decide")
     repo.rondel("cycle", "start", "Add subtraction", exit_code=3)

@@ -14,10 +14,11 @@ from harness import REF, hall, repository, start
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.engine.report import Stopped
+from rondel.model.changes import text
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Usage
 from support.kills import content
-from support.scripted import Scripted
+from support.scripted import Scripted, plain
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_a_missing_file_alone_is_asked_for_again(root):
     (root / REF.folder / "round-1/sum.json").unlink()
     agent = Scripted()
     hall(root, agent).drive(REF)
-    assert [r.action for r in agent.seen] == ["round-1/notes/2.md"]
+    assert agent.actions == ["round-1/notes/2.md"]
 
 
 def test_the_journal_can_be_deleted_and_nothing_is_lost_but_history(root):
@@ -231,6 +232,23 @@ def test_a_repair_goes_on_in_the_vendors_own_session(root):
     hall(root, agent).drive(REF)
     assert agent.seen[1].resume == "v-1"
     assert "You answered" not in agent.seen[1].prompt
+
+
+def test_what_another_terminal_changes_is_seen_before_the_next_action(root):
+    """However shortly before: what was noted in the journal is looked for before each action."""
+    start(root, auto=True, width=1)
+
+    def answer(request: Request) -> str:
+        if request.action.endswith("notes/1.md"):
+            other = hall(root)
+            asked = root / REF.folder / ".rondel/request-1.json"
+            more = [text(".rondel/request-1.json", json.dumps({"width": 2, "auto": True}))]
+            other.change(REF, more, {".rondel/request-1.json": digest(asked.read_bytes())})
+        return plain(request)
+
+    agent = Scripted(answer)
+    assert hall(root, agent).drive(REF).exit_code == 0
+    assert agent.actions == ["round-1/notes/1.md", "round-1/notes/2.md", "final.md"]
 
 
 def in_background(work) -> threading.Thread:

@@ -105,11 +105,12 @@ def test_a_line_that_does_not_fit_leaves_no_part_of_itself(tmp_path: Path):
                 error_of(lambda: journal.add("big", text="x" * 200_000)),
             ],
             "log": (at / "log").read_text(),
-            "junk": [event["kind"] for event in journal.events()],
+            "junk": [event["kind"] for event in journal.news()],
         }
         files.append_line(at / "log", "second")
         journal.add("second")
-        found["after"] = [files.read_lines(at / "log"), [event["kind"] for event in journal.events()]]
+        after = Journal(at / "journal").news()
+        found["after"] = [files.read_lines(at / "log"), [event["kind"] for event in after]]
         """,
         tmp_path / "disk",
     )

@@ -163,7 +163,7 @@ def test_a_durable_event_survives_with_all_before_it(root: Path, tmp_path: Path)
         journal.add("lost", durable=False)
 
     left = after_power_loss(root, tmp_path / "left", work)
-    events = list(Journal(left / "run" / "journal.jsonl").events())
+    events = Journal(left / "run" / "journal.jsonl").news()
     assert [event["kind"] for event in events] == ["light", "heavy"]
 
 

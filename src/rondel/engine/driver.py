@@ -124,11 +124,11 @@ class Driver(Generic[S]):
         if self._word is control.Word.STOP:
             for flight in self._flights.values():
                 flight.task.cancel()
-        self._session.look_beside()
+        self._session.hear()
         for action in self._session.workflow.plan(self._session.state):
             if action.path in self._flights:
                 continue
-            if self._session.look_beside():
+            if self._session.hear():
                 self._start_due()
                 return
             if self._word is not None:

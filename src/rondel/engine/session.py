@@ -46,7 +46,7 @@ class Session(Generic[S]):
     @cached_property
     def ledger(self) -> Ledger:
         """What the journal says. First read when it is needed: a driver reads it with the lease in hand."""
-        return Ledger(self.journal.events())
+        return Ledger(self.journal.news())
 
     @property
     def state(self) -> S:
@@ -64,8 +64,20 @@ class Session(Generic[S]):
         self._changed |= self.files.refresh()
         self._looked = True
 
-    def look_beside(self) -> bool:
-        """See what others changed in the files beside the folder; whether they did. A stat for each."""
+    def hear(self) -> bool:
+        """See what others said since, in the journal or beside the folder; whether they did.
+
+        Asked before each action, so it costs a few stats. Whoever changes a session through the
+        hall notes it in the journal; files beside the folder are changed by hand, and by other tools.
+        """
+        news = self.journal.news()
+        for event in news:
+            self.ledger.note(event)
+        if news:
+            self.refresh()
+        return self._look_beside() or bool(news)
+
+    def _look_beside(self) -> bool:
         if not self.ref.beside:
             return False
         before = [self.files.digest(f"../{name}") for name in self.ref.beside]

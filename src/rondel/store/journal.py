@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,8 +27,9 @@ class Journal:
         self._fd: int | None = None
         self._clock = clock
         self._turn = threading.Lock()  # the lock on the file is between processes only
+        self._end: int | None = None  # of what was given or added here; None: nobody asked for `news`
+        self._others: list[dict[str, object]] = []  # read, and not yet given
         self.epoch = epoch
-        self.junk = 0  # lines that the last `events` could not read
 
     def add(self, kind: str, /, *, durable: bool = True, **fields: object) -> dict[str, object]:
         """One event, given back as it was noted.
@@ -41,7 +42,11 @@ class Journal:
         with self._turn, disk.explained("append to", self._name):
             fd = self._locked()
             try:
+                if self._end is not None:
+                    self._others += self._unread()
                 files.add_line(fd, self._name, line, durable=durable)
+                if self._end is not None:
+                    self._end = os.fstat(fd).st_size
             finally:
                 release(fd)
         return event
@@ -54,22 +59,35 @@ class Journal:
                 files.mend_log(self._fd, self._name)
                 return self._fd
             self.close()
+            self._end = None if self._end is None else 0
         files.make_folder(Path(self._name).parent)
         self._fd = files.open_log(self._name)
         return self._fd
 
-    def events(self) -> Iterator[dict[str, object]]:
-        """The events so far, oldest first. A line that is not one is skipped and counted in `junk`."""
-        self.junk = 0
-        if not os.path.isfile(self._name):
-            return
-        with disk.explained("read", self._name), open(self._name, "rb") as file:
-            for line in file:
-                event = _event(line)
-                if event is None:
-                    self.junk += 1
-                else:
-                    yield event
+    def news(self) -> list[dict[str, object]]:
+        """The events nobody gave here before: first all there are, later what others added.
+
+        Costs a stat where there is nothing new. A line that is no event is skipped.
+        """
+        with self._turn, disk.explained("read", self._name):
+            found, self._others = self._others + self._unread(), []
+        return found
+
+    def _unread(self) -> list[dict[str, object]]:
+        """The events in the complete lines after `_end`."""
+        begin = self._end or 0
+        self._end = begin
+        try:
+            size = os.stat(self._name).st_size
+            if size == begin:
+                return []
+            with open(self._name, "rb") as file:
+                self._end = file.seek(begin if begin < size else 0)  # shorter: it is another file
+                lines = [line for line in file if line.endswith(b"\n")]
+        except FileNotFoundError:
+            return []
+        self._end += sum(map(len, lines))
+        return [event for line in lines if (event := _event(line)) is not None]
 
     def close(self) -> None:
         """Let go of the file; the next event opens it again."""
@@ -80,8 +98,6 @@ class Journal:
 
 
 def _event(line: bytes) -> dict[str, object] | None:
-    if not line.endswith(b"\n"):
-        return None
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
