@@ -8,8 +8,6 @@ line `RONDEL_PARK 2026-11-15T12:00:00Z` there it asks to be tried again at that 
 
 from __future__ import annotations
 
-import json
-import math
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,6 +17,7 @@ from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.endings import cut_short, failed_status
 from rondel.agents.process import Child, Exit, Reason, clean_env, finished, output, run, tail
 from rondel.agents.settings import AgentSettings
+from rondel.agents.stream import count, decode, money
 from rondel.errors import ConfigError
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
 from rondel.model.times import parse_time
@@ -136,19 +135,10 @@ def _usage(line: str) -> tuple[Usage, Mapping[str, object]]:
     """What a usage line says; what it says wrongly is not said."""
     if not line.startswith(_USAGE):
         return NO_USAGE, {}
-    try:
-        raw = json.loads(line[len(_USAGE) :])
-    except (ValueError, RecursionError):
-        return NO_USAGE, {}
-    if not isinstance(raw, dict):
+    raw = decode(line[len(_USAGE) :].encode(errors="replace"))
+    if raw is None:
         return NO_USAGE, {}
     tokens_in, tokens_out, cached = (
-        int(_number(raw.get(f"{word}_tokens")) or 0) for word in ("input", "output", "cached")
+        count(raw.get(f"{word}_tokens")) for word in ("input", "output", "cached")
     )
-    return Usage(tokens_in, tokens_out, cached, _number(raw.get("usd"))), raw
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
+    return Usage(tokens_in, tokens_out, cached, money(raw.get("usd"))), raw
