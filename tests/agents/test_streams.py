@@ -15,6 +15,7 @@ from rondel.agents.process import Exit, Reason
 from rondel.agents.roster import build
 from rondel.agents.settings import AgentSettings
 from rondel.agents.starts import Place, Start, keep_place, keep_start, mark_billed, start_of
+from rondel.agents.stream import LAST_MAX, Said, Transcript
 from rondel.agents.vendor import CliAgent
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
@@ -486,3 +487,27 @@ def test_no_stream_breaks_an_adapter_and_none_is_billed_backwards(tmp_path_facto
     again, _ = it.bill(transcript, raw)
     assert again.tokens >= 0
     assert (usage.usd or 0) >= 0
+
+
+def inflated(value: object) -> object:
+    """The same, with numbers that no float can hold."""
+    if isinstance(value, dict):
+        return {key: inflated(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [inflated(inner) for inner in value]
+    return 10**400 if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_account_with_numbers_of_no_real_size_is_no_account(tmp_path, kind):
+    got = reply(tmp_path, kind, [inflated(line) for line in STREAMS[kind]])
+    assert (got.ended, got.text, got.usage.tokens) == (Ended.DONE, "The answer.", 0)
+
+
+def test_a_long_answer_in_many_pieces_is_kept_whole_and_shown_by_its_end():
+    transcript = Transcript()
+    for number in range(20_000):
+        transcript.add(Said(f"{number} ", more=True))
+        assert len(transcript.last) <= LAST_MAX
+    assert transcript.answer == "".join(f"{number} " for number in range(20_000))
+    assert transcript.last.endswith("19998 19999 ")

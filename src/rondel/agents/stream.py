@@ -7,12 +7,15 @@ add up to. Whatever a line holds, it is untrusted: a field of another shape is n
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 Raw = Mapping[str, object]
+
+AMOUNT_MAX = 1e15  # no real one is larger
+LAST_MAX = 2000  # characters; a person sees a line of it
+LAST_PIECES = 50
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ class Transcript:
 
     session: str = ""
     model: str = ""
-    text: str = ""
-    last: str = ""  # the last sign of life, for a person
+    said: list[str] = field(default_factory=list)  # the pieces of the text since a tool was last used
+    last: str = ""  # the end of the last sign of life, for a person
     result: Finished | Failed | None = None
     denied: list[str] = field(default_factory=list)
     spent: list[Raw] = field(default_factory=list)
@@ -117,15 +120,16 @@ class Transcript:
                 self.session = event.session or self.session
                 self.model = event.model or self.model
             case Said():
-                self.text = self.text + event.text if event.more else event.text
-                self.last = self.text
+                self.said = self.said if event.more else []
+                self.said.append(event.text)
+                self.last = "".join(self.said[-LAST_PIECES:])[-LAST_MAX:]
             case Did():
-                self.text = ""
-                self.last = event.what
+                self.said = []
+                self.last = event.what[-LAST_MAX:]
             case Turn():
                 self.turns[event.key] = event
             case Retrying():
-                self.retrying = self.last = event.why
+                self.retrying = self.last = event.why[-LAST_MAX:]
             case Denied():
                 self.denied.append(event.tool)
             case Spent():
@@ -145,7 +149,7 @@ class Transcript:
         """The final text."""
         if isinstance(self.result, Finished) and self.result.text is not None:
             return self.result.text
-        return self.text
+        return "".join(self.said)
 
     @property
     def tokens(self) -> int:
@@ -195,4 +199,4 @@ def money(value: object) -> float | None:
     """An amount; None for what is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if math.isfinite(value) and 0 <= value < 1e15 else None  # noqa: PLR2004 - no real amount
+    return value if 0 <= value < AMOUNT_MAX else None
