@@ -1,13 +1,17 @@
 """A person, a script and analysers as agents."""
 
+import asyncio
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
 from conformance import ask, request
 
 from rondel.agents.base import Clocks
+from rondel.agents.checks import ChecksAgent
 from rondel.agents.checks import build as build_checks
 from rondel.agents.manual import ManualAgent
 from rondel.agents.mock import MockAgent
@@ -157,6 +161,21 @@ def test_checks_without_an_analyser_for_the_role_say_so(tmp_path):
     reply = ask(build_checks(AgentSettings("checks", "checks")), request(tmp_path, role="nothing.at.all"))
     assert reply.ended is Ended.FAILED
     assert "no analysers for 'nothing.at.all'" in reply.error
+
+
+def test_more_analysers_at_once_than_there_are_threads_all_come_to_their_end(tmp_path):
+    all_there = threading.Barrier(3, timeout=10)
+
+    def analyse(asked, programs):
+        all_there.wait()
+        return programs(["echo", asked.action])[1]
+
+    async def ask_all():
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+        asked = [request(tmp_path, action=n, spool=tmp_path / n, clocks=Clocks(10)) for n in "abc"]
+        return await asyncio.gather(*(ChecksAgent("it", analyse).run(r, lambda _: None) for r in asked))
+
+    assert [r.text for r in asyncio.run(ask_all())] == ["a\n", "b\n", "c\n"]
 
 
 def test_every_kind_comes_through_the_same_door():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from importlib.metadata import entry_points
 
 from rondel.agents.base import Beat, Reply, Request
@@ -84,12 +84,18 @@ class ChecksAgent:
         self._analyse = analyse
 
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
-        """See `Agent`. The analyser works in a thread."""
+        """See `Agent`. The analyser works in a thread.
+
+        One of its own: in the shared ones, many analysers would wait for their programs and
+        leave no thread in which to start these.
+        """
         beat(Beat(text="analysing"))
         programs = Run(request)
+        own = ThreadPoolExecutor(1)
         try:
             async with asyncio.timeout(request.clocks.wall_s):
-                text = await asyncio.to_thread(self._analyse, request, programs)
+                loop = asyncio.get_running_loop()
+                text = await loop.run_in_executor(own, self._analyse, request, programs)
         except TimeoutError:
             wall_s = f"{request.clocks.wall_s:g}"
             return Reply(Ended.TIMED_OUT, error=f"not done after {wall_s} s (timeout_s); ended")
@@ -97,6 +103,7 @@ class ChecksAgent:
             return Reply(Ended.FAILED, error=str(e))
         finally:
             await programs.close()
+            own.shutdown(wait=False)
         if not text.strip():
             return Reply(Ended.FAILED, error="the analysers said nothing")
         return Reply(Ended.DONE, text=text)
