@@ -1,15 +1,14 @@
-"""What a probe may do in the repository: git, files, programs; all bounded."""
+"""What a probe may do in the repository: git, files, programs; each bounded in time and in what it gives."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from rondel.agents.process import clean_env
-from rondel.errors import GitError, RondelError, UnsafePath
+from rondel.errors import GitError, RondelError
 from rondel.store import files
 
 GIT_S = 120
@@ -53,7 +52,7 @@ class RepositoryLook:
                 return None
             with full.open("rb") as f:
                 return f.read(size_max)
-        except (OSError, UnsafePath):
+        except (OSError, RondelError):
             return None
 
     def run(self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60) -> tuple[int, str, str]:
@@ -65,17 +64,16 @@ class RepositoryLook:
                 list(argv),
                 cwd=self.root,
                 env=env,
-                input=stdin.encode(),
+                input=stdin.encode(errors="replace"),
                 capture_output=True,
                 timeout=timeout_s,
                 check=False,
             )
-        except FileNotFoundError as e:
-            raise RondelError(f"{argv[0]} is not installed, or {self.root} is gone") from e
+        except OSError as e:
+            why = "it is not installed" if isinstance(e, FileNotFoundError) else e.strerror
+            raise RondelError(f"{argv[0]} cannot run in {self.root}: {why}") from e
         except subprocess.TimeoutExpired as e:
-            raise RondelError(f"{os.path.basename(argv[0])} did not end within {timeout_s:.0f} s") from e  # noqa: PTH119 - a program's name
-        return done.returncode, _text(done.stdout), _text(done.stderr)
-
-
-def _text(data: bytes) -> str:
-    return data[:OUTPUT_MAX].decode(errors="replace")
+            raise RondelError(f"{argv[0]} did not end within {timeout_s:.0f} s") from e
+        if len(done.stdout) > OUTPUT_MAX:  # a part of it would pass for the whole
+            raise RondelError(f"{argv[0]} said more than {OUTPUT_MAX} bytes; ask for less at once")
+        return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")

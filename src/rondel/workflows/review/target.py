@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from rondel.errors import GitError, NothingToDo, UsageError
+from rondel.errors import GitError, NothingToDo, RondelError, UsageError
 from rondel.model.snapshot import parse_json
 from rondel.model.workflow import Look
 
@@ -268,8 +268,8 @@ def _pin_pr(target: Target, here: str, look: Look) -> Pins:
 def _gh(look: Look, *args: str) -> str:
     try:
         status, out, err = look.run(["gh", *args], timeout_s=120)
-    except OSError:
-        status, out, err = 127, "", "it is not installed"
+    except RondelError as e:
+        status, out, err = 1, "", str(e)
     if status:
         raise UsageError(
             f"gh {' '.join(args[:3])} failed: {err.strip()[-500:]}; "
