@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -31,7 +32,7 @@ from rondel.engine.explain import Origin, explain, refresh
 from rondel.engine.look import RepositoryLook
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
-from rondel.engine.session import Session
+from rondel.engine.session import RUN, Session
 from rondel.errors import RondelError, UsageError
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
@@ -42,6 +43,7 @@ from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef, Workflow
 from rondel.store import files
 from rondel.store.lease import Lease, holder
+from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
 
 SCHEMA_VERSION = 1
@@ -193,18 +195,10 @@ class Hall:
 
     def artifacts(self, ref: SessionRef) -> list[str]:
         """Every file of a session that is state, not runtime."""
-        found: list[str] = []
-        folders = [""]
-        snapshot = self.files(ref)
-        while folders:
-            folder = folders.pop()
-            for name in sorted(snapshot.names(folder)):
-                path = f"{folder}{name}"
-                if not path.endswith("/"):
-                    found.append(path)
-                elif path != ".rondel/run/":
-                    folders.append(path)
-        return sorted(found)
+        folder, snapshot = files.safe_join(self.root, ref.folder), self.files(ref)
+        found = (Path(here, name) for here, _, names in os.walk(folder) for name in names)
+        paths = (path.relative_to(folder).as_posix() for path in found)
+        return sorted(p for p in paths if not p.startswith(f"{RUN}/") and snapshot.exists(p))
 
     def artifact(self, ref: SessionRef, name: str | None, number: int | None = None) -> str | None:
         """The file that a person means: by any unique part of its path, or the one that matters most."""
@@ -272,16 +266,27 @@ class Hall:
 
     def ask_for(self, ref: SessionRef, request: Mapping[str, object]) -> str:
         """Leave what a person asked for, before anything else, so that resuming needs no arguments."""
-        numbers = [int(n[8:-5]) for n in self.files(ref).names(".rondel") if _is_request(n)]
-        path = f".rondel/request-{max(numbers, default=0) + 1}.json"
-        body = {"schema_version": SCHEMA_VERSION, "at": stamp(now()), **request}
-        self.change(ref, [text(path, json.dumps(body, indent=2, ensure_ascii=False))])
+        with self._one_at_a_time(ref):
+            numbers = [int(n[8:-5]) for n in self.files(ref).names(".rondel") if _is_request(n)]
+            path = f".rondel/request-{max(numbers, default=0) + 1}.json"
+            body = {"schema_version": SCHEMA_VERSION, "at": stamp(now()), **request}
+            self.change(ref, [text(path, json.dumps(body, indent=2, ensure_ascii=False))])
         return path
+
+    def _one_at_a_time(self, ref: SessionRef) -> AbstractContextManager[None]:
+        """What one person sees and then writes, nobody else has written in between."""
+        ours = files.safe_join(self.root, f"{ref.folder}/.rondel")
+        files.make_folder(ours)
+        return locked(ours)
 
     def decide(
         self, ref: SessionRef, answer: str, *, path: str | None = None, comment: str = "", by: str = "person"
     ) -> Decide:
-        """Answer what a session waits for."""
+        """Answer what a session waits for. Of several who answer the same question, one does."""
+        with self._one_at_a_time(ref):
+            return self._decide(ref, answer, path, comment, by)
+
+    def _decide(self, ref: SessionRef, answer: str, path: str | None, comment: str, by: str) -> Decide:
         due = [d for d in self.waiting(ref) if path is None or d.path == path]
         if not due:
             raise UsageError(f"{ref.name} waits for no decision now; see `rondel status {ref.name}`")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
-from harness import REF, repository, start
+from harness import REF, hall, repository, start
+
+from rondel.errors import UsageError
+from support.faults import in_children
 
 DRIVE = Path(__file__).parent / "drive.py"
 MARK = "RONDEL_TEST_MARK"
@@ -120,3 +125,38 @@ def test_a_driver_that_is_interrupted_ends_its_agents_and_says_130(scene):
     assert first.returncode == 130
     assert "rondel resume" in out
     assert marked(scene.parent) == []
+
+
+def test_what_several_terminals_ask_for_at_once_is_all_there(tmp_path):
+    root = repository(tmp_path / "repo")
+    start(root)
+
+    def ask(number: int) -> int:
+        for k in range(5):
+            hall(root).ask_for(REF, {"who": number, "k": k})
+        return 0
+
+    assert in_children(partial(ask, n) for n in range(8)) == [0] * 8
+    left = (root / REF.folder / ".rondel").glob("request-*.json")
+    asked = [json.loads(path.read_text()) for path in left]
+    assert sorted((r["who"], r["k"]) for r in asked if "who" in r) == [
+        (n, k) for n in range(8) for k in range(5)
+    ]
+
+
+def test_of_several_who_answer_one_question_at_once_one_does(tmp_path):
+    root = repository(tmp_path / "repo")
+    start(root, width=1)
+    assert hall(root).drive(REF).exit_code == 3
+
+    def answer(number: int) -> int:
+        try:
+            hall(root).decide(REF, ("approve", "reject")[number % 2], by=str(number))
+        except UsageError:
+            return 2
+        return 0
+
+    ended = in_children(partial(answer, n) for n in range(8))
+    assert sorted(ended) == [0] + [2] * 7
+    decision = json.loads((root / REF.folder / ".rondel/decisions/round-1.json").read_text())
+    assert decision["by"] == str(ended.index(0))

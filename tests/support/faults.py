@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from rondel.store import disk, files
 
@@ -15,6 +15,16 @@ CRASHED = 97  # the child met an exception: a bug, not a death
 
 def in_child(work: Callable[[], object]) -> int:
     """Carry out `work` in a forked child. The number it gives, or minus the signal that ended it."""
+    return in_children([work])[0]
+
+
+def in_children(works: Iterable[Callable[[], object]]) -> list[int]:
+    """Carry out each in a forked child, all at once."""
+    pids = [_begin(work) for work in works]
+    return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+
+
+def _begin(work: Callable[[], object]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -28,8 +38,7 @@ def in_child(work: Callable[[], object]) -> int:
             traceback.print_exc()
         finally:
             os._exit(status)
-    _, waited = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(waited)
+    return pid
 
 
 def die_at(
