@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from harness import REF, git, hall, repository, start
+from small import SmallWorkflow
 
 from rondel.agents.base import Request
+from rondel.api import Hall
 from rondel.errors import RondelError, UnsafePath
 from support.kills import content
 from support.scripted import Scripted
@@ -94,6 +96,38 @@ def test_a_session_folder_that_leads_out_of_the_repository_is_refused(tmp_path):
     with pytest.raises(UnsafePath, match="one"):
         hall(root).drive(REF)
     assert sorted(p.name for p in outside.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", [".rondel", ".rondel/run", ".rondel/manual"])
+def test_nothing_of_ours_is_written_through_a_link_out_of_the_session(tmp_path, name):
+    root = repository(tmp_path / "repo")
+    (root / "rondel.toml").write_text('[roles]\ndefault = "manual"\n')
+    start(root, auto=True)
+    place, outside = root / REF.folder / name, tmp_path / "outside"
+    if place.exists():
+        place.rename(outside)
+    else:
+        outside.mkdir()
+    place.symlink_to(outside)
+    before = sorted(outside.rglob("*"))
+    there = Hall(root, workflows={"small": SmallWorkflow()})
+    with suppress(UnsafePath):
+        there.control(REF, "pause")
+    with suppress(UnsafePath):
+        assert "symbolic link" in there.drive(REF).message
+    assert sorted(outside.rglob("*")) == before
+
+
+def test_links_that_lead_in_a_circle_are_no_files(tmp_path):
+    root = repository(tmp_path / "repo")
+    start(root, auto=True)
+    folder = root / REF.folder
+    for name, other in (("a", "b"), ("b", "a")):
+        (folder / name).mkdir()
+        (folder / name / "x.md").write_text("x\n")
+        (folder / name / "link").symlink_to(f"../{other}")
+    (folder / "y.md").symlink_to("a/x.md")
+    assert hall(root).artifacts(REF) == [".rondel/request-1.json", "a/x.md", "b/x.md", "y.md"]
 
 
 def test_a_repository_without_commits_is_told_so_when_an_agent_would_edit_it(tmp_path, monkeypatch):

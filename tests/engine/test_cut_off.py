@@ -7,7 +7,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from small import Small, SmallWorkflow
 from rondel.agents.base import Request
 from rondel.api import Hall
 from rondel.model.actions import Access, Action, Ask, Probe, Run
+from rondel.model.changes import Change, text
+from rondel.model.outcomes import Outcome
 from support.faults import in_child
 from support.scripted import Scripted, paid
 
@@ -45,6 +47,31 @@ class Slow(SmallWorkflow):
                     yield replace(action, workspace=replace(action.workspace, checks=self._wait))
                 case _:
                     yield action
+
+
+class Leaving(SmallWorkflow):
+    """The small workflow, whose look is a command that leaves what can never be read to its end."""
+
+    def plan(self, state: Small) -> Iterable[Action]:
+        for action in super().plan(state):
+            if isinstance(action, Probe):
+                command = "mkfifo pipe; ln -s /dev/zero zero; echo x >file; yes | head -c 60000000"
+                yield Run(action.path, command, collect=("pipe", "zero", "file", "../x"))
+            else:
+                yield action
+
+    def apply(self, state: Small, action: Action, outcome: Outcome) -> Sequence[Change]:
+        if not isinstance(action, Run):
+            return super().apply(state, action, outcome)
+        return [text(action.path, f"{outcome.ended}: {outcome.error} {sorted(outcome.files)}")]
+
+
+def test_a_command_that_says_too_much_is_told_so_and_only_real_files_come_back(root):
+    start(root, auto=True, width=1)
+    there = Hall(root, workflows={"small": Leaving()}, build=lambda _: Scripted())
+    assert there.drive(REF).exit_code == 0
+    said = (root / REF.folder / "look.json").read_text()
+    assert said == "failed: it printed more than may be kept; ended ['file']\n"
 
 
 def edit(request: Request) -> str:

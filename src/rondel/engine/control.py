@@ -30,8 +30,9 @@ def read(folder: Path) -> Word | None:
 
 def leave(folder: Path, word: Word) -> None:
     """Leave a word for the driver, now or later."""
-    files.make_folder(folder / ".rondel")
-    files.write(folder / CONTROL, f"{word}\n".encode())
+    path = files.safe_join(folder, CONTROL)
+    files.make_folder(path.parent)
+    files.write(path, f"{word}\n".encode())
 
 
 def clear(folder: Path) -> None:

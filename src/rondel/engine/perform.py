@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from rondel.agents import process, roster
-from rondel.agents.base import Agent, Beat, Reply, Request
+from rondel.agents.base import Agent, Beat, Clocks, Reply, Request
+from rondel.agents.endings import cut_short
 from rondel.agents.process import Reason
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Workspaces
@@ -25,6 +26,7 @@ from rondel.model.digests import digest
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.workflow import Look
+from rondel.store import files
 from rondel.store.disk import explained
 
 S = TypeVar("S")
@@ -212,7 +214,7 @@ class Performer(Generic[S]):
         )
 
     def _manual(self, path: str, given: str | None, what: str) -> Path:
-        return self._session.folder / (given or f".rondel/manual/{_flat(path)}.{what}.md")
+        return files.safe_join(self._session.folder, given or f".rondel/manual/{_flat(path)}.{what}.md")
 
     def spool(self, path: str, number: int) -> Path:
         """The folder of one try's output."""
@@ -257,8 +259,7 @@ class Performer(Generic[S]):
             return _with_commit(outcome, commit)
         result = await _patiently(partial(trees.integrate, cwd, ask.workspace.target, ask.workspace.checks))
         if isinstance(result, Conflict):
-            files = ", ".join(result.files)
-            error = f"the edit does not go on top of {ask.workspace.target}: {files}"
+            error = f"the edit does not go on top of {ask.workspace.target}: {', '.join(result.files)}"
             return replace(
                 _with_commit(outcome, commit), ended=Ended.CONFLICT, error=error, conflicts=result.files
             )
@@ -283,7 +284,7 @@ class Performer(Generic[S]):
             "RONDEL_ATTEMPT": str(job.number),
             "RONDEL_SESSION_DIR": str(self._session.folder),
         }
-        wall = run.timeout_s or AgentSettings("run", "command").timeout_s
+        wall = run.timeout_s or Clocks.wall_s
         exit_ = process.finished(spool)
         if exit_ is None:
             child = process.Child(
@@ -291,11 +292,11 @@ class Performer(Generic[S]):
             )
             exit_ = await process.run(child)
         text = _read(spool / "out")
-        files = await asyncio.to_thread(_collected, spool, cwd, run.collect)
+        collected = await asyncio.to_thread(_collected, spool, cwd, run.collect)
         if (
             run.workspace.access is Access.WRITE
             and run.workspace.name is None
-            and exit_.reason != "cancelled"
+            and exit_.reason is not Reason.CANCELLED
         ):
             await _patiently(partial(self._tools.workspaces.remove, cwd))
         outcome = Outcome(
@@ -304,12 +305,11 @@ class Performer(Generic[S]):
             started_at=started,
             finished_at=self._tools.clock(),
             exit_code=exit_.code if exit_.code is not None else 128 + (exit_.signal or 0),
-            files=files,
+            files=collected,
         )
-        if exit_.reason == "cancelled":
-            return replace(outcome, ended=Ended.CANCELLED, error="ended by us")
-        if exit_.reason != "exited":
-            return replace(outcome, ended=Ended.TIMED_OUT, error=f"ended by the {exit_.reason} clock")
+        cut = cut_short(exit_, Clocks(wall, wall), spool)
+        if cut is not None:
+            return replace(outcome, ended=cut.ended, error=cut.error)
         if exit_.code != 0:
             words = _read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip()
             return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
@@ -372,22 +372,20 @@ def _collected(spool: Path, cwd: Path, names: Sequence[str]) -> dict[str, bytes]
     kept = spool / "collected"
     if names and not kept.is_dir():
         temporary = spool / "collected.tmp"
-        temporary.mkdir(parents=True, exist_ok=True)
-        for number, name in enumerate(names):
-            data = _collect(cwd, name)
-            if data is not None:
-                (temporary / str(number)).write_bytes(data)
-        temporary.rename(kept)
+        with explained("keep files of a command in", spool):
+            temporary.mkdir(parents=True, exist_ok=True)
+            for number, name in enumerate(names):
+                data = _collect(cwd, name)
+                if data is not None:
+                    (temporary / str(number)).write_bytes(data)
+            temporary.rename(kept)
     found = {name: _collect(kept, str(number)) for number, name in enumerate(names)}
     return {name: data for name, data in found.items() if data is not None}
 
 
 def _collect(cwd: Path, name: str) -> bytes | None:
     """A file of the workspace that is really in it."""
-    path = cwd / name
     try:
-        if not path.resolve().is_relative_to(cwd.resolve()) or path.stat().st_size > COLLECT_MAX:
-            return None
-        return path.read_bytes()
-    except OSError:
+        return files.read(files.safe_join(cwd, name), COLLECT_MAX)
+    except RondelError:
         return None

@@ -37,7 +37,7 @@ class Session(Generic[S]):
                 raise RondelError(f"session {ref.name} has no folder {ref.folder}; see `rondel status`")
             files.make_folder(self.folder)
         self.files = DiskSnapshot(self.folder, ref.beside)
-        self.run = self.folder / RUN
+        self.run = files.safe_join(self.folder, RUN)
         self.journal = Journal(self.run / "journal.jsonl")
         self._state: S | None = None
         self._changed: set[str] = set()  # what we wrote, or saw changed, since the state was read
