@@ -85,7 +85,9 @@ def test_the_public_contract_is_read_as_it_is_written(tmp_path):
         ('[roles]\ndefault = "nobody"\n', ["roles.default", "nobody", "checks"]),
         ("[roles]\ndefault = 3\n", ["roles.default", "3"]),
         ("review = 3\n", ["review", "3"]),
+        ('[roles]\ndefault = "codex"\n', ["roles.default", "codex", "not installed", "checks"]),
         ("this is not toml\n", ["rondel.toml", "line 1"]),
+        pytest.param(f"a = {'[' * 5000}{']' * 5000}\n", ["nested too deeply"], id="deep"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_value_and_what_is_allowed(tmp_path, text, words):

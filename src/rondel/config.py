@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rondel.agents.roster import VENDORS
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
 from rondel.model.roles import match_role
@@ -134,7 +135,8 @@ def load(
     for role, name in file.roles.items():
         if name not in agents and name not in BUILT_IN and name not in detected:
             there = ", ".join(sorted({*agents, *BUILT_IN, *detected}))
-            raise ConfigError(f"{source}: roles.{role} = {name!r} names no agent; there are: {there}")
+            why = "is not installed (no such program on the PATH)" if name in VENDORS else "names no agent"
+            raise ConfigError(f"{source}: roles.{role} = {name!r} {why}; there are: {there}")
     tables = {w: t for w in workflows if isinstance(t := merged.get(w), dict)}
     return Config(
         agents, file.roles, file.limits, file.project, file.workspaces, tables, detected, root, source
@@ -158,6 +160,8 @@ def _parse(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path} is not UTF-8 ({e.reason} at byte {e.start}); save it as UTF-8") from e
     except tomllib.TOMLDecodeError as e:
         raise ConfigError(f"{path} is not TOML: {e}") from e
+    except RecursionError:
+        raise ConfigError(f"{path} is nested too deeply") from None
     except OSError as e:
         raise ConfigError(f"{path} cannot be read: {e.strerror}") from e
 
