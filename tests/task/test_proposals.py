@@ -143,6 +143,35 @@ def test_a_breakdown_fills_inherited_and_shared_context_from_the_parent(root):
     assert load(root, ref, "IMPL-2.2")["context"]["depends_on"] == ["IMPL-2.1"]
 
 
+@pytest.mark.parametrize("name", ["IMPL-1.1", "IMPL-001.1"])
+def test_a_plan_makes_no_subtasks_of_a_task_that_is_there(name):
+    entry = {"id": name, "title": "Part"}
+    found = proposal(state([task("IMPL-1", status="completed")]), "plan", fenced([entry]))
+    assert "would be a subtask of IMPL-1, which is there already" in found.error
+    assert "IMPL-2" in found.error
+
+
+def test_a_parent_that_the_planner_makes_up_is_not_taken():
+    entry = {"id": "IMPL-5", "title": "x", "context": {"parent": "IMPL-1", "inherited": {"from": "IMPL-1"}}}
+    found = proposal(state([task("IMPL-1", status="completed")]), "plan", fenced([entry]))
+    assert set(found.tasks["IMPL-5"]["context"]) == {
+        "requirements",
+        "focus_paths",
+        "acceptance",
+        "depends_on",
+    }
+
+
+def test_a_task_inside_a_wrapper_becomes_a_container_inside_it(root):
+    ref = session(root, [])
+    body = {"task": task("IMPL-1"), "workflow": {"session": ref.id}}
+    (root / ref.folder / ".task/IMPL-1.json").write_text(json.dumps(body))
+    answer = fenced([{"title": "Part"}])
+    assert ask(root, ref, [answer], kind="breakdown", task_id="IMPL-1", text="").exit_code == 0
+    assert load(root, ref, "IMPL-1")["task"]["status"] == "container"
+    assert "status" not in load(root, ref, "IMPL-1")
+
+
 def test_a_breakdown_makes_subtasks_of_its_task_and_of_no_other(root):
     ref = session(root, [task("IMPL-1"), task("IMPL-2")])
     answers = [fenced([{"id": "IMPL-1.1", "title": "x"}])] * 4

@@ -89,6 +89,12 @@ def assert_nothing_left(root) -> None:
     assert git(root, "status", "--porcelain", "--untracked-files=no") == ""
 
 
+def test_a_task_with_half_characters_runs_to_its_end(root):
+    ref = session(root, [task("IMPL-1", "A \ud800 title", requirements=["\udcff"])])
+    assert run(hall(root), ref).exit_code == 0
+    assert "A ? title" in (root / ref.folder / "TODO_LIST.md").read_text()
+
+
 def test_twelve_tasks_on_three_levels_end_green_with_one_linear_history(root):
     ref = session(root, twelve())
     agent = Scripted(implement)

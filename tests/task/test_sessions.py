@@ -307,6 +307,16 @@ def test_a_broken_hierarchy_is_rebuilt_and_what_was_replaced_is_kept(root):
     assert found(root) == set()
 
 
+def test_a_parent_inside_a_wrapper_is_mended_inside_it(root):
+    ref = session(root, [task("IMPL-1.1", parent="IMPL-1")])
+    path = root / ref.folder / ".task/IMPL-1.json"
+    path.write_text(json.dumps({"task": task("IMPL-1")}))
+    assert {rule for _, rule in found(root)} == {"hierarchy"}
+    found(root, repair=True)
+    assert found(root) == set()
+    assert json.loads(path.read_text())["task"]["status"] == "container"
+
+
 def test_a_completed_task_without_a_summary_is_a_problem(root):
     ref = session(root, [task("IMPL-1", status="completed")])
     assert [p.rule for p in hall(root).summary(ref).problems] == ["summary-missing"]

@@ -165,6 +165,19 @@ def test_dependencies_in_other_places_are_read_and_reported(where):
     assert "is read as context.depends_on" in notes(body)
 
 
+@pytest.mark.parametrize("odd", [1, None, {"id": "IMPL-2"}, "IMPL-" + "9" * 5000])
+def test_a_dependency_that_is_no_id_keeps_the_task_from_running(odd):
+    found = state([task("IMPL-1", depends_on=[odd]), task("IMPL-2")], run=True)
+    assert "IMPL-1" in found.unusable
+    assert [f.rule for f in found.findings] == ["depends-on-exists"]
+
+
+@pytest.mark.parametrize("odd", [["exit_code:0"], {"exit_code": 0}, 0, "exit_code:9999"])
+def test_success_criteria_that_cannot_be_checked_keep_the_task_from_running(odd):
+    found = state([task("IMPL-1", steps=[step("bash(true)", success_criteria=odd)])])
+    assert "cannot be checked" in found.unusable["IMPL-1"]
+
+
 def test_commands_as_a_list_are_read_in_order_and_reported():
     commands = {"step": "x", "action": "y", "commands": ["bash(echo a)", "Read(README.md)"]}
     body = shape(id="IMPL-1", flow_control={"pre_analysis": [commands]})

@@ -57,7 +57,7 @@ class LocalExecutor:
         started = self._clock()
         with explained("keep an answer in", request.spool):
             request.spool.mkdir(parents=True, exist_ok=True)
-            prompt = request.prompt.encode(errors="surrogateescape")
+            prompt = request.prompt.encode(errors="replace")  # as the agent gets it
             (request.spool / "prompt.md").write_bytes(prompt)
             (request.spool / "started").write_text(started.isoformat(), encoding="utf-8")
             reply = await agent.run(request, beat)

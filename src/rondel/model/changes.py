@@ -65,5 +65,6 @@ Change = Write | Append | Edit | Aside
 
 
 def text(path: str, content: str, *, view: bool = False) -> Write:
-    """A text file, ending in a newline."""
-    return Write(path, (content if content.endswith("\n") else content + "\n").encode(), view)
+    """A text file, ending in a newline. Half characters, which JSON can bring, become question marks."""
+    whole = content if content.endswith("\n") else content + "\n"
+    return Write(path, whole.encode(errors="replace"), view)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from rondel.workflows.task import layout
+from rondel.workflows.task import ids, layout
 from rondel.workflows.task.graph import Graph, build
 from rondel.workflows.task.schema import Task, TaskStatus
+from rondel.workflows.task.variables import clean
 
 _LEGEND = """\
 ## Status Legend
@@ -45,7 +46,9 @@ def todo_list(topic: str, tasks: Mapping[str, Task], graph: Graph, summaries: Ab
     stuck = [t for t in tasks.values() if t.status is TaskStatus.BLOCKED]
     notes = [f"- {t.id} is blocked: {_line(t.error or 'no reason is recorded')}" for t in stuck]
     progress = "\n".join(["## Task Progress", *(blocks or ["No tasks yet."])])
-    return f"# Tasks: {_line(topic)}\n\n{progress}\n\n{_LEGEND}\n## Notes\n{chr(10).join(notes) or 'None.'}\n"
+    return clean(
+        f"# Tasks: {_line(topic)}\n\n{progress}\n\n{_LEGEND}\n## Notes\n{chr(10).join(notes) or 'None.'}\n"
+    )
 
 
 def _group(task: Task) -> str:
@@ -76,7 +79,7 @@ def plan(topic: str, complexity: str, tasks: Mapping[str, Task], graph: Graph) -
     if tasks:
         parts.append("## Requirements\n\n" + _requirements(tasks, graph))
         parts.append("## Task Structure\n\n" + _mermaid(tasks, graph))
-    return "\n\n".join(parts) + "\n"
+    return clean("\n\n".join(parts) + "\n")
 
 
 def _requirements(tasks: Mapping[str, Task], graph: Graph) -> str:
@@ -102,9 +105,10 @@ def _mermaid(tasks: Mapping[str, Task], graph: Graph) -> str:
             lines.append("  end")
         elif task_id not in graph.parent:
             lines.append(f'  {_node(task_id)}["{_label(tasks[task_id])}"]')
+    by_numbers = ids.index(graph.order)
     for task_id in graph.order:
-        wanted = [d for d in tasks[task_id].depends_on if d in tasks]
-        lines += [f"  {_node(d)} --> {_node(task_id)}" for d in wanted]
+        wanted = [ids.resolve(d, tasks, by_numbers) for d in tasks[task_id].depends_on]
+        lines += [f"  {_node(d)} --> {_node(task_id)}" for d in wanted if d is not None]
     return "\n".join([*lines, "```"])
 
 

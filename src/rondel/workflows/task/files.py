@@ -21,7 +21,7 @@ from rondel.workflows.task import documents as views
 from rondel.workflows.task import ids, layout, trust
 from rondel.workflows.task import read as reading
 from rondel.workflows.task.complexity import Complexity
-from rondel.workflows.task.schema import TaskStatus, new_task
+from rondel.workflows.task.schema import TaskStatus, new_task, with_status
 from rondel.workflows.task.state import Phase, SessionStatus, State
 from rondel.workflows.task.validate import path_problem
 
@@ -190,7 +190,8 @@ def add(
             context["parent"] = parent
         if _create(root / ref.folder / layout.task_file(task_id), body):
             if parent:
-                documents.edit(root / ref.folder / state.tasks[parent].file, _as_container)
+                above = state.tasks[parent]
+                documents.edit(root / ref.folder / above.file, _as_container(above.inner))
             return task_id
         taken.add(task_id)
     raise RondelError(f"no free id among {len(taken)} tasks")
@@ -228,9 +229,8 @@ def _create(path: Path, body: Document) -> bool:
     return made
 
 
-def _as_container(body: Document) -> Document:
-    body["status"] = str(TaskStatus.CONTAINER)
-    return body
+def _as_container(inner: tuple[str, ...] = ()) -> Callable[[Document], Document]:
+    return lambda body: with_status(body, inner, TaskStatus.CONTAINER)
 
 
 # -- permissions ------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def _hierarchy(state: State) -> Iterator[tuple[str, str, Callable[[Document], Do
             yield (
                 state.tasks[parent_id].file,
                 f"{parent_id} has subtasks and is not a container",
-                _as_container,
+                _as_container(state.tasks[parent_id].inner),
             )
     missing = {p for t in state.tasks if (p := ids.parent_of(t)) is not None and t not in state.graph.parent}
     for parent_id in sorted(missing, key=ids.order):
@@ -366,7 +366,7 @@ def _hierarchy(state: State) -> Iterator[tuple[str, str, Callable[[Document], Do
 
 
 def _made_parent(parent_id: str) -> Callable[[Document], Document]:
-    return lambda old: old or _as_container(new_task(parent_id, f"Tasks under {parent_id}"))
+    return lambda old: old or _as_container()(new_task(parent_id, f"Tasks under {parent_id}"))
 
 
 def _with_parent(parent_id: str) -> Callable[[Document], Document]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-_FORM = re.compile(r"^IMPL-(\d+)((?:\.\d+)*)$", re.IGNORECASE)
+_FORM = re.compile(r"^IMPL-(\d{1,9})((?:\.\d{1,9})*)$", re.IGNORECASE)
 LEVELS_MAX = 2
 
 Numbers = tuple[int, ...]

@@ -11,7 +11,7 @@ from rondel.model.replies import fenced_json
 from rondel.workflows.task import graph as graphs
 from rondel.workflows.task import ids, layout
 from rondel.workflows.task.assignment import assign
-from rondel.workflows.task.schema import Task, TaskStatus, TaskType, new_task, task_from
+from rondel.workflows.task.schema import Task, TaskStatus, TaskType, new_task, task_from, with_status
 from rondel.workflows.task.state import State
 from rondel.workflows.task.validate import Finding, validate
 
@@ -69,8 +69,12 @@ def _plan(state: State, entries: list[Document]) -> Proposal:
         if task_id in taken or task_id in new:
             return Proposal(error=f"the id {task_id} is there already; use new ids")
         new[task_id] = document(task_id, entry)
+    by_numbers = ids.index(taken)
     for task_id, made in new.items():
         above = ids.parent_of(task_id)
+        if above and (there := ids.resolve(above, state.tasks, by_numbers)):
+            words = f"{task_id} would be a subtask of {there}, which is there already"
+            return Proposal(error=f"{words}; propose new main tasks: {ids.next_main(taken)} …")
         if above in new:
             _adopt(made, above, task_from(layout.task_file(above), new[above]))
             new[above]["status"] = str(TaskStatus.CONTAINER)
@@ -93,8 +97,7 @@ def _breakdown(state: State, entries: list[Document]) -> Proposal:
         new[task_id] = document(task_id, entry)
         _adopt(new[task_id], parent.id, parent)
     above = copy.deepcopy(dict(parent.document))
-    changed: Document = above  # type: ignore[assignment] # it was read from JSON
-    changed["status"] = str(TaskStatus.CONTAINER)
+    changed = with_status(above, parent.inner, TaskStatus.CONTAINER)  # type: ignore[arg-type] # it was JSON
     return _checked(state, {parent.id: changed, **new}, keep=parent.id)
 
 
@@ -166,7 +169,10 @@ def document(task_id: str, entry: Mapping[str, Json]) -> Document:
     )
     inner = made["context"]
     if isinstance(context, dict) and isinstance(inner, dict):
-        made["context"] = {**context, **inner}
+        given = {
+            k: v for k, v in context.items() if k not in ("parent", "inherited")
+        }  # its id names its place
+        made["context"] = {**given, **inner}
     own = made["flow_control"]
     if isinstance(flow, dict) and isinstance(own, dict):
         made["flow_control"] = {**own, **flow}

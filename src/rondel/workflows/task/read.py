@@ -193,14 +193,15 @@ def session_info(value: object, session_id: str, tasks: Mapping[str, Task], subt
     topic = session_id.removeprefix(layout.PREFIX).replace("-", " ")
     project = body.get("project") if isinstance(body.get("project"), str) else body.get("title")
     kind, status = body.get("type"), body.get("status")
+    known = next((s for s in SessionStatus if s == status), None)
     wrong = []
     if not isinstance(value, dict):
         wrong.append(
             f"{layout.SESSION} cannot be read" if value is None else f"{layout.SESSION} is no object"
         )
-    elif status not in set(SessionStatus):
+    elif known is None:
         wrong.append(f"status is {status!r}, not one of {', '.join(SessionStatus)}; read as active")
-    stored = Complexity(str(kind)) if kind in set(Complexity) else None
+    stored = next((c for c in Complexity if c == kind), None)
     given = body.get("progress")
     progress = given if isinstance(given, dict) else {}
     return SessionInfo(
@@ -208,7 +209,7 @@ def session_info(value: object, session_id: str, tasks: Mapping[str, Task], subt
         complexity=upgraded(stored or Complexity.SIMPLE, len(tasks), 2 if subtasks else 1),
         stored_complexity=stored,
         phase=str(body.get("current_phase", Phase.PLAN)),
-        status=SessionStatus(str(status)) if status in set(SessionStatus) else SessionStatus.ACTIVE,
+        status=known or SessionStatus.ACTIVE,
         current_tasks=_texts(progress.get("current_tasks")),
         completed_phases=_texts(progress.get("completed_phases")),
         problem="; ".join(wrong),
@@ -248,7 +249,7 @@ def work_on(files: Snapshot, task_id: str) -> Work:
         status = body.get("status")
         tries[step] = Try(
             count,
-            TryStatus(status) if status in set(TryStatus) else TryStatus.FAILED,
+            next((s for s in TryStatus if s == status), TryStatus.FAILED),
             str(body.get("error", "")),
         )
         changed = _texts(body.get("changed")) or changed

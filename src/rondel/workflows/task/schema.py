@@ -6,6 +6,7 @@ read too, and what departs from the document is noted, never rewritten.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -181,6 +182,8 @@ def _depends_on(
         if isinstance(value, Mapping):
             value = value.get("upstream") or value.get("depends_on")  # noqa: PLW2901 - one level deeper
         found = _texts(value)
+        if isinstance(value, list):  # what is no text is no id of any task, and stops this one
+            found = tuple(v if isinstance(v, str) else json.dumps(v) for v in value)
         if found:
             other = (
                 []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -76,7 +77,7 @@ def _step(number: int, entry: object) -> tuple[Step, list[str]]:
         error_problems.append(f"output_to must be a name of letters, digits and _, not {output_to!r}")
         output_to = None
     given = entry.get("success_criteria")
-    criteria = given if isinstance(given, str) else ""
+    criteria = "" if given is None else given if isinstance(given, str) else json.dumps(given)
     unchecked = criteria_problem(criteria)
     if unchecked is not None:
         error_problems.append(unchecked)
@@ -116,8 +117,9 @@ def script_of(command: str) -> str | None:
 def _on_error(value: object) -> tuple[OnError, list[str]]:
     if value is None:
         return OnError.FAIL, []
-    if value in set(OnError):
-        return OnError(str(value)), []
+    strategy = next((s for s in OnError if s == value), None)
+    if strategy is not None:
+        return strategy, []
     words = f"on_error is {value!r}, not one of {', '.join(OnError)}"
     known = _OTHER_ON_ERROR.get(str(value))
     return (known, [f"{words}; read as {known}"]) if known else (OnError.FAIL, [f"{words}; read as fail"])
@@ -127,7 +129,7 @@ def criteria_problem(criteria: str) -> str | None:
     """What is wrong with success criteria; None when they can be checked."""
     for one in _each(criteria):
         name, _, value = one.partition(":")
-        if name == "exit_code" and re.fullmatch(r"\s*\d+(\s*,\s*\d+)*\s*", value):
+        if name == "exit_code" and re.fullmatch(r"\s*\d{1,3}(\s*,\s*\d{1,3})*\s*", value):
             continue
         if name in ("output_contains", "file_exists") and value.strip():
             continue

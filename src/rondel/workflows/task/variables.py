@@ -25,6 +25,7 @@ ALWAYS = (
     *("inherited", "inherited.from", "inherited.context", "shared_context"),
 )  # what every task has, if only empty
 ENVIRONMENT_MAX = 32_000  # bytes of one environment variable; the system allows 128 KB
+INDEX_DIGITS = 9  # of a place in a list
 NESTED_MAX = 100_000  # bytes of a value for another shell, which gets it by its environment
 
 
@@ -67,7 +68,7 @@ class Variables:
 def _member(value: object, name: str) -> object:
     if isinstance(value, Mapping):
         return value.get(name)
-    if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+    if isinstance(value, list) and name.isdecimal() and len(name) <= INDEX_DIGITS and int(name) < len(value):
         return value[int(name)]
     return None
 
