@@ -221,6 +221,7 @@ def test_an_unfinished_round_about_one_diff_is_not_taken_for_another(here, capfd
         (["show"], "no complete review"),
         (["progress"], "no review"),
         (["parse", "gone.md"], "gone.md"),
+        (["parse", "."], "is a folder"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_is_left(here, capfd, argv, words):
@@ -282,6 +283,20 @@ def test_closing_a_session(here, capfd):
     run(capfd)
     assert run(capfd, "close")[0] == 0
     assert json.loads((session_of(here) / "state.json").read_text())["status"] == "closed"
+
+
+def test_an_old_session_without_rounds_is_shown_and_left_alone(here, capfd):
+    folder = here / ".ocr/sessions/2026-01-02-feature"
+    (folder / "reviews").mkdir(parents=True)
+    (folder / "final.md").write_text("## Verdict: APPROVE\n\n## Blockers\n\nNone.\n")
+    assert "## Verdict: APPROVE" in run(capfd, "show")[1]
+    code, shown = run_json(capfd, "show")
+    assert (code, shown["verdict"], shown["flat"]) == (0, "APPROVE", True)
+    before = content(here)
+    for argv in (["close"], ["show", "--round", "1"], ["post", "--dry-run"], ["accept", "F1"]):
+        code, _, err = run(capfd, *argv)
+        assert (code, " ;" in err) == (2, False)
+    assert content(here) == before
 
 
 def test_parse_reads_our_own_files_and_others(here, capfd, tmp_path):

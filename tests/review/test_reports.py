@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from review_support import commit, look
 
-from rondel.errors import UsageError
+from rondel.errors import RondelError, UsageError
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.change import Change, Changed, parse_diff
@@ -342,7 +342,8 @@ def test_a_long_review_is_cut_to_what_github_takes():
 
 def test_pages_of_comments_are_read():
     assert bodies_in('[{"body": "a"}]\n[{"body": "b"}, {"body": null}]') == ["a", "b"]
-    assert bodies_in("not json") == []
+    with pytest.raises(RondelError, match="what is posted already is not known"):
+        bodies_in('[{"body": "a"}]\nnot json')
     assert all(argv[:3] == ("gh", "api", "--paginate") for argv in reading_calls(12))
 
 

@@ -144,6 +144,16 @@ def test_origin_head_comes_before_main(tmp_path, feature):
     assert pin(Target(), look(clone)).base == git(clone, "rev-parse", "origin/HEAD")
 
 
+def test_a_shallow_clone_that_cannot_know_the_change_says_so(tmp_path, feature):
+    git(feature, "checkout", "-q", "main")
+    git(tmp_path, "clone", "-q", "--depth=1", "--no-single-branch", f"file://{feature}", "shallow")
+    git(tmp_path / "shallow", "checkout", "-q", "feature")
+    with pytest.raises(UsageError, match="git fetch --unshallow"):
+        pin(Target(), look(tmp_path / "shallow"))
+    git(tmp_path / "shallow", "fetch", "-q", "--unshallow")
+    assert pin(Target(), look(tmp_path / "shallow"))
+
+
 def test_on_main_with_nothing_new_the_change_is_empty(repo):
     pins = pin(Target(), look(repo))
     assert is_empty(pins.base, pins.head, look(repo))

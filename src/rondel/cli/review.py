@@ -190,8 +190,9 @@ def _round(state: ReviewState, number: int | None) -> RoundFiles:
     for found in reversed(done):
         if number in (None, found.number):
             return found.files
+    which = f"complete round {number}" if number else "complete round"
     there = ", ".join(str(r.number) for r in done) or "none"
-    raise UsageError(f"{state.ref.name} has no complete round {number or ''}; complete rounds: {there}")
+    raise UsageError(f"{state.ref.name} has no {which}; complete rounds: {there}")
 
 
 # -- looking -----------------------------------------------------------------------------------
@@ -206,8 +207,11 @@ def show(number: int | None, session: str | None, sarif: Path | None, as_json: b
     """Print the final review of the last complete round."""
     hall = here()
     state = _session(hall, session)
-    if state.is_flat:
-        _print_markdown(state.files.text("final.md") or "")
+    if state.is_flat and number is None and not sarif:
+        final = state.files.text("final.md") or ""
+        emit({"flat": True, **_parsed(final), "session": state.ref.name}) if as_json else _print_markdown(
+            final
+        )
         return
     at = _round(state, number)
     if sarif:

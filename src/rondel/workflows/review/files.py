@@ -382,7 +382,9 @@ def _note(folder: Path, state: ReviewState, due: tuple[Phase, int], branch: str,
 
 
 def close(root: Path, ref: SessionRef, now: str) -> None:
-    """`status` becomes closed; everything else stays."""
+    """`status` becomes closed; everything else stays. An old session without rounds is left alone."""
+    if state_of(root, ref).is_flat:
+        raise UsageError(f"{ref.name} is an old session without rounds: it is never open, and left alone")
 
     def change(document: Document) -> Document:
         return {**document, "status": "closed", "updated_at": now}
@@ -427,6 +429,8 @@ def parse_pull_request(output: str) -> tuple[int, str]:
 
 
 def _read(path: Path, size_max: int, what: str) -> str:
+    if path.is_dir():
+        raise UsageError(f"{str(path)!r} is a folder; name a file to take {what} from")
     data = files.read(path, size_max)
     if data is None:
         raise UsageError(f"there is no file {str(path)!r} to take {what} from")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rondel.errors import RondelError
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.markdown import inline, quoted
 from rondel.workflows.review.result import Entry
@@ -19,7 +20,7 @@ from rondel.workflows.review.result import Entry
 BODY_MAX = 60_000
 INLINE_MAX = 50
 _FINDING = re.compile(r"<!-- rondel:finding:([\w-]{1,40}) -->")
-_ROUND = re.compile(r"<!-- rondel:review:([^\s>]{1,120}) -->")
+_ROUND = re.compile(r"<!-- rondel:review:([^\s>]{1,300}) -->")
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,21 @@ def posted_in(bodies: Iterable[str]) -> Posted:
 
 
 def bodies_in(output: str) -> list[str]:
-    """The bodies in what `gh api --paginate` prints: one JSON list after another."""
+    """The bodies in what `gh api --paginate` prints: one JSON list after another.
+
+    What cannot be read might hold a mark: then nothing may be sent.
+    """
     decoder = json.JSONDecoder()
     bodies: list[str] = []
-    at = 0
-    while at < len(output):
+    rest = output.lstrip()
+    while rest:
         try:
-            page, end = decoder.raw_decode(output, at)
-        except ValueError:
-            break
-        at = end + len(output[end:]) - len(output[end:].lstrip())
+            page, end = decoder.raw_decode(rest)
+        except (ValueError, RecursionError) as e:
+            raise RondelError(
+                f"gh api did not answer with JSON, so what is posted already is not known: {rest[:200]!r}"
+            ) from e
+        rest = rest[end:].lstrip()
         for row in page if isinstance(page, list) else [page]:
             body = row.get("body") if isinstance(row, dict) else None
             bodies += [body] if isinstance(body, str) else []

@@ -188,10 +188,16 @@ def _fork(revision: str, head: str, look: Look) -> str:
 
 
 def _default_base(head: str, look: Look) -> str:
-    for name in DEFAULT_BASES:
-        if _commit(name, look):
-            return (look.git("merge-base", name, head, check=False).split() or [head])[0]
-    return head
+    name = next((name for name in DEFAULT_BASES if _commit(name, look)), None)
+    if name is None:
+        return head
+    base = look.git("merge-base", name, head, check=False).split()
+    if not base and look.git("rev-parse", "--is-shallow-repository", check=False).strip() == "true":
+        raise UsageError(
+            f"this clone is shallow and does not hold the commit where the branch left {name}; "
+            "run `git fetch --unshallow` first, or name the change: rondel review A..B"
+        )
+    return base[0] if base else head
 
 
 def _pin_range(target: Target, look: Look) -> Pins:
