@@ -180,6 +180,14 @@ def test_the_findings_of_a_final_review_keep_their_fields():
         ("# Review\n\n### Must Fix\n\n- One\n\n### Nits\n\n- Two\n", (1, 0, 1)),
         ("## Suggestions\n\n- A\n\n---\n\n## What's Working Well\n\n- good\n- better\n", (0, 0, 1)),
         ("## Blockers\n\n### 1. One\n\n---\n\n### 2. Two\n\n---\n", (2, 0, 0)),
+        ("## Blockers\n\n**1. One**\n- **Location**: a.py\n- why\n\n**2. Two** - more\n\nText.\n", (2, 0, 0)),
+        ("## Should Fix\n\n### Code\n\n**S1: One**\nText.\n\n**S2: Two**\n", (0, 2, 0)),
+        (
+            "## Blockers\n\n| # | What | Where |\n|---|:-:|---|\n| 1 | One | a.py |\n| 2 | Two | b.py |\n",
+            (2, 0, 0),
+        ),
+        ("## Should Fix Before Merge\n\n- One\n\n## Suggestions for Improvement\n\n- Two\n", (0, 1, 1)),
+        ("\ufeff## Blocking Issues\n\n- One\n", (1, 0, 0)),
     ],
 )
 def test_findings_in_every_form_are_counted(text: str, expected: tuple[int, int, int]):
@@ -217,6 +225,9 @@ Text.
         "## Blockers\n\nNone.\n\n### 1. Old one: RESOLVED\n\nIt was fixed.\n\n### ✅ 2. Old two\n",
         "## Blockers\n\n### 1. Old one (resolved)\n\nText with a list:\n\n- one\n- two\n",
         "## Resolved Blockers\n\n- one\n- two\n",
+        "## Blockers\n\n- ~~struck out~~\n\n**1. Old one: RESOLVED**\n",
+        "## Blockers\n\n| what | now |\n|---|---|\n| One | FIXED |\n| None | |\n",
+        "## Blockers\n\n| what | now |\n",
         "## Blockers from Round 1\n\n- one\n",
     ],
 )
@@ -234,6 +245,7 @@ def test_numbers_that_a_line_states_are_taken():
     stated = "## Verdict: APPROVE\n\n**Blockers**: 0\n**Should Fix**: 3\n**Suggestions**: 5\n"
     assert counts(stated) == (0, 3, 5)
     assert counts("- Blockers: 2\n- Should fix: 1\n- Suggestions: 4\n") == (2, 1, 4)
+    assert counts("**Blockers**: 2 | **Should Fix**: 3 | **Suggestions**: 1\n") == (2, 3, 1)
 
 
 def test_a_stated_number_never_hides_what_is_listed():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from rondel.model.changes import Document
 from rondel.workflows.review.findings import (
@@ -55,6 +56,7 @@ class ParsedReview:
 
 def parse_review(text: str) -> ParsedReview:
     """What a final review or a reviewer's file says. Never raises."""
+    text = text.removeprefix("\ufeff")
     sections = outline(text[:REVIEW_MAX])
     kinds = {kind[0] for section in sections if (kind := _kind_of(section))}
     listed = tuple(_listed(sections))
@@ -136,6 +138,7 @@ _SECTIONS = (
     (Category.SHOULD_FIX, r"should[\s-]?fix(?:es)?"),
     (Category.SUGGESTION, r"(?:suggestions?|nice to have|recommendations?|nits?|nitpicks?|style)"),
 )
+_TAIL = r"(?: (?:items?|issues?|findings?|before merg(?:e|ing)|for improvements?|to consider))?"
 _NOTHING = re.compile(
     r"\W*(?:none\b(?! of\b)|n/a\b|nothing(?: to\b| found\b| identified\b|\W*$)|0\W*$"
     r"|no (?:[\w-]+ ){0,2}(?:blockers?|issues?|findings?|suggestions?|problems?|concerns?|items?|changes?)\b"
@@ -143,7 +146,7 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _RESOLVED = re.compile(
-    r"\b(?:RESOLVED|FIXED|ADDRESSED|WITHDRAWN)\b|[\u2705\u2714]"
+    r"\b(?:RESOLVED|FIXED|ADDRESSED|WITHDRAWN)\b|[\u2705\u2714]|^\W*~~.+~~\W*$"
     r"|[:\u2013\u2014(\[-]\s*(?:resolved|fixed|addressed)\W*$"
 )
 _UNRESOLVED = re.compile(r"\b(?:not|un|partially|never)[\s-]?(?:resolved|fixed|addressed)", re.IGNORECASE)
@@ -161,7 +164,7 @@ def _kind_of(section: Section) -> tuple[Category, str] | None:
     """The kind of findings a heading opens, and what stands behind its name: `Blockers (0)`."""
     bare = _bare(section.title)
     for category, name in _SECTIONS:
-        match = re.fullmatch(rf"{name}\W*?((?:\(|:|\u2013|\u2014|-).*)?", bare, re.IGNORECASE)
+        match = re.fullmatch(rf"{name}{_TAIL}\W*?((?:\(|:|\u2013|\u2014|-).*)?", bare, re.IGNORECASE)
         if match and section.level:
             return category, match[1] or ""
     return None
@@ -181,7 +184,7 @@ def _listed(sections: Sequence[Section]) -> Iterator[Finding]:
             empty = bool(_NOTHING.match(kind[1].strip(" (:\u2013\u2014-)"))) or _opens_with_nothing(
                 section.lines
             )
-            yield from () if empty else _bullets(section.lines, category)
+            yield from () if empty else _items(section.lines, category)
         elif inside:
             lines, end = whole(sections, number - 1)
             title, marked = _unmarked(section.title)
@@ -191,7 +194,7 @@ def _listed(sections: Sequence[Section]) -> Iterator[Finding]:
                 yield from [_finding(title, lines, category)] if marked or not empty else []
                 number = end
             elif not empty:
-                yield from _bullets(section.lines, category)
+                yield from _items(section.lines, category)
         elif section.level:
             level = 0
 
@@ -202,11 +205,11 @@ def _opens_with_nothing(lines: Iterable[Line]) -> bool:
 
 
 def _is_topic(section: Section, has_deeper: bool) -> bool:
-    """Whether a plain heading only gathers findings: bullets, not fields, come first."""
+    """Whether a plain heading only gathers findings: items, not fields, come first."""
     first = next((line for line in section.lines if line.text.strip()), None)
     if first is None:
         return has_deeper
-    return first.bullet is not None and not _fields([first])
+    return (first.bullet is not None and not _fields([first])) or _bold_title(first) is not None
 
 
 def _unmarked(title: str) -> tuple[str, bool]:
@@ -221,13 +224,39 @@ def _is_resolved(text: str) -> bool:
     return bool(_RESOLVED.search(text)) and not _UNRESOLVED.search(text)
 
 
-def _bullets(lines: Sequence[Line], category: Category) -> Iterator[Finding]:
-    """Each item of a list, with the lines that belong to it."""
-    starts = [n for n, line in enumerate(lines) if line.bullet]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
-        said = " ".join((lines[start].bullet or "").split())
+def _items(lines: Sequence[Line], category: Category) -> Iterator[Finding]:
+    """The items under a heading, each with its lines: bold titles, or else a list, or else a table's rows."""
+    named = [_bold_title(line) for line in lines]
+    titles = named if any(named) else [line.bullet for line in lines]
+    starts = [n for n, title in enumerate(titles) if title]
+    found = [(titles[n] or "", lines[n + 1 : end]) for n, end in pairwise((*starts, len(lines)))]
+    for title, under in found or [(row, ()) for row in _rows(lines)]:
+        said = " ".join(title.split())
         if not _NOTHING.match(plain(said)) and not _is_resolved(said):
-            yield _finding(said, lines[start + 1 : end], category)
+            yield _finding(said, under, category)
+
+
+def _bold_title(line: Line) -> str | None:
+    """The title in a line like `**1. The token is logged**`; None for any other line."""
+    match = None if line.code or _FIELD.match(line.text) else re.match(r"\*\*(.+?)\*\*(.*)", line.text)
+    if match is None or not (_NUMBERED.match(match[1]) or _NAMED.match(match[1])):
+        return None
+    return _unmarked(match[1])[0] + match[2]
+
+
+def _rows(lines: Iterable[Line]) -> Iterator[str]:
+    """What each row of a table says: its cell with the most letters; a row that is settled says so."""
+    below = False
+    for line in lines:
+        text = line.text.strip()
+        if line.code or not text.startswith("|"):
+            below = False
+        elif re.fullmatch(r"[|:\s-]*-[|:\s-]*", text):
+            below = True
+        elif below:
+            cells = [cell.strip() for cell in text.strip("|").split("|")]
+            said = max(cells, key=lambda cell: len(re.findall(r"[^\W\d_]", cell)))
+            yield f"{said} (resolved)" if any(map(_is_resolved, cells)) else said
 
 
 # --- reviewers' files
@@ -339,10 +368,8 @@ def _counts(findings: Iterable[Finding], sections: Sequence[Section]) -> dict[st
         counts[_OF[finding.category]] += 1
     for line in (line for section in sections for line in section.lines if not line.code):
         for name, pattern in _NAMES.items():
-            match = re.match(
-                rf"\s*(?:[-*+]\s+)?\**{pattern}\**\s*:\**\s*(\d{{1,6}})\b", line.text, re.IGNORECASE
-            )
-            if match:
+            number = re.compile(rf"\s*(?:[-*+]\s+)?\**{pattern}\**\s*:\**\s*(\d{{1,6}})\b", re.IGNORECASE)
+            for match in filter(None, map(number.match, re.split("[|·]", line.text))):
                 counts[name] = max(counts[name], int(match[1]))
     for section in sections:
         kind = _kind_of(section)
