@@ -45,7 +45,15 @@ def test_the_last_block_counts():
 
 
 def test_a_draft_that_does_not_parse_does_not_hide_the_one_that_does():
-    assert fenced_json('```json\n{"a": 1}\n```\n```json\n{broken\n```').value == {"a": 1}
+    assert fenced_json('```json\n{broken\n```\n```json\n{"a": 1}\n```').value == {"a": 1}
+    assert fenced_json('```json\n{"a": 1}\n```\n```\n[ERROR] a log\n```').value == {"a": 1}
+
+
+@pytest.mark.parametrize("fence", ["```json", "```", "~~~json"])
+def test_what_was_taken_back_is_no_answer_even_if_the_new_one_does_not_parse(fence: str):
+    found = fenced_json(f'```json\n{{"approved": true}}\n```\nNo, rather:\n{fence}\n{{"approved": fal')
+    assert found.value is None
+    assert "does not parse" in found.error
 
 
 def test_blocks_in_other_languages_are_no_answer():

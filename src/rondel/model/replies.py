@@ -20,23 +20,26 @@ class Fenced:
 
 
 def fenced_json(text: str) -> Fenced:
-    """The last fenced `json` block of a reply; a reply that is JSON and nothing else will do too."""
+    """The last fenced `json` block of a reply; a reply that is JSON and nothing else will do too.
+
+    Where the last one does not parse, an earlier one is not taken for it: it may be what the
+    author has just taken back.
+    """
     if len(text) > REPLY_MAX:
         return Fenced(error=f"the answer has {len(text)} characters; at most {REPLY_MAX} are read")
     text = text.replace("\r\n", "\n")
-    blocks = [body for language, body in _blocks(text) if language in ("json", "")]
-    candidates = blocks[::-1] or [text]
-    first = ""
-    for body in candidates:
+    blocks = [(language, body) for language, body in _blocks(text) if language in ("json", "")]
+    error = ""
+    for language, body in blocks[::-1] or [("", text)]:
         try:
             return Fenced(json.loads(body, parse_constant=_refuse))
         except RecursionError:
-            first = first or "the JSON is nested too deeply"
+            error = error or "the JSON is nested too deeply"
         except ValueError as e:
-            first = first or f"the JSON does not parse: {e}"
-    if not blocks:
-        return Fenced(error="there is no fenced ```json block in the answer")
-    return Fenced(error=first)
+            error = error or f"the JSON does not parse: {e}"
+        if language or body.lstrip().startswith("{"):
+            return Fenced(error=error)
+    return Fenced(error=error if blocks else "there is no fenced ```json block in the answer")
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
