@@ -69,6 +69,9 @@ def test_check_says_proceed_warning_or_blocked(root):
     body = json.loads(blocked.stdout)
     assert (body["allowed"], body["type"]) == (False, "blocked")
     assert feature(root, "implement").returncode == 1
+    unknown = feature(root, "check", "deploy")
+    assert unknown.returncode == 1
+    assert unknown.stdout.startswith("blocked: no phase 'deploy'; there are: brainstorm, specify")
 
 
 def test_a_partial_phase_without_a_terminal_waits_with_the_question_and_takes_the_answer(root):

@@ -224,7 +224,7 @@ def run(feature: str | None, until: str | None, auto: bool, fail: bool | None, a
 
 
 @command.command()
-@click.argument("phase", type=click.Choice(list(PHASES)))
+@click.argument("phase")
 @feature_argument
 @json_option
 def check(phase: str, feature: str | None, as_json: bool) -> None:
