@@ -29,6 +29,7 @@ from rondel.engine import control
 from rondel.engine.driver import Driver, View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain, refresh
+from rondel.engine.limits import uncounted
 from rondel.engine.look import RepositoryLook
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
@@ -358,6 +359,8 @@ class Hall:
             while True:
                 driver = Driver(session, self._tools(), lease, limits=limits, view=view)
                 report = asyncio.run(_interruptible(driver))
+                for line in uncounted(limits, session.ledger):
+                    say(line)
                 if not (wait and report.stopped is Stopped.PARKED and report.until):
                     return report
                 if not asyncio.run(_sleep_until(report.until, session.folder)):

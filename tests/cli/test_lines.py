@@ -10,6 +10,7 @@ CASES = [
     ("started", {"agent": "fake"}, "… a.md (fake)"),
     ("recovered", {}, "= a.md: the answer was already there"),
     ("cutoff", {}, "! a.md: was cut off; it goes on"),
+    ("outdated", {}, "! a.md: what it was asked about changed; it is asked again"),
     ("kept", {"file": "a.md"}, "! a.md: changed by a person, kept"),
     ("finished", {"ended": "done", "seconds": 125}, "✓ a.md 2:05"),
     ("finished", {"ended": "waiting"}, "? a.md: waits for a person"),

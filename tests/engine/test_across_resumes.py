@@ -17,8 +17,8 @@ from rondel.engine.report import Stopped, last_report
 from rondel.engine.session import Session
 from rondel.model.outcomes import Ended, Usage
 from rondel.store.lease import Lease
-from support.faults import in_child
-from support.scripted import Scripted
+from support.faults import die_at, in_child
+from support.scripted import Scripted, paid
 
 NOTE = "round-1/notes/1.md"
 
@@ -231,3 +231,43 @@ def test_asks_that_cost_nothing_do_not_make_the_next_one_look_cheap(root):
     agent = Scripted(lambda _: free.pop() if free else Reply(Ended.DONE, "Yes.\n", usage=Usage(usd=1.0)))
     assert hall(root, agent).drive(REF).stopped is Stopped.LIMIT
     assert len(agent.seen) == 9
+
+
+def dies_when(root, operation: str, agent: Scripted) -> None:
+    """A driver that is killed at the first such point of the first note."""
+
+    def doomed() -> None:
+        die_at(1, counts=lambda what, path: what == operation and path.endswith(NOTE))
+        hall(root, agent).drive(REF)
+
+    assert in_child(doomed) == -signal.SIGKILL
+
+
+def test_a_dead_driver_s_answer_that_is_of_no_use_any_more_is_counted_all_the_same(root):
+    start(root, auto=True, width=1)
+    dies_when(root, "answered", Scripted())
+    (root / REF.folder / "topic.md").write_text("fish\n")
+    assert hall(root).drive(REF).exit_code == 0
+    session = hall(root).session(REF)
+    answers = paid(session.folder)
+    assert answers[NOTE] == 2, "asked again: it was about something else"
+    assert session.ledger.usage.tokens == 110 * answers.total()
+    assert session.ledger.of(NOTE).cutoffs == 0
+
+
+def test_both_answers_of_a_repair_are_counted_when_their_driver_died_after_the_file_was_there(root):
+    start(root, auto=True, width=1)
+    wrong = ["1 is no letter\n"]
+
+    def dying(request: Request) -> Reply | str:
+        return wrong.pop() if wrong and request.action == NOTE else "Yes.\n"
+
+    def doomed() -> None:
+        die_at(1, counts=lambda what, path: what == "sync-folder" and path.endswith("round-1/notes"))
+        hall(root, Scripted(dying)).drive(REF)
+
+    assert in_child(doomed) == -signal.SIGKILL
+    assert (root / REF.folder / NOTE).exists()
+    assert hall(root).drive(REF).exit_code == 0
+    session = hall(root).session(REF)
+    assert session.ledger.usage.tokens == 110 * 3, "two for the note, one for the end"

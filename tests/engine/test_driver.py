@@ -171,9 +171,9 @@ def test_agents_at_once_cannot_pass_a_budget_together(root):
     start(root, auto=True, width=12)
     configure(root, "[limits]\nagents_max = 8\ntokens_max = 500\n")
     agent = Scripted(spending(Usage(90, 10)), seconds=0.05)
-    hall(root, agent).drive(REF)
-    first = 8  # nothing is known of the cost before the first answers
-    assert len(agent.seen) <= first
+    report = hall(root, agent).drive(REF)
+    assert (report.stopped, len(agent.seen)) == (Stopped.LIMIT, 5)
+    assert "tokens_max = 500" in report.message
 
 
 def test_never_more_agents_at_once_than_allowed(root):

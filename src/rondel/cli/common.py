@@ -115,3 +115,5 @@ def _say_report(ref: SessionRef, report: Report) -> None:
         say(f"  `rondel resume {ref.name} --retry` tries again")
     if report.stopped is Stopped.LIMIT:
         say("  raise the limit in rondel.toml to go on; everything so far is kept")
+    if report.stopped is Stopped.PARKED:
+        say(f"  `rondel resume {ref.name} --wait` waits and goes on then")

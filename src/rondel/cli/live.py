@@ -106,6 +106,8 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
         return f"= {action}: the answer was already there"
     if kind == "cutoff":
         return f"! {action}: was cut off; it goes on"
+    if kind == "outdated":
+        return f"! {action}: what it was asked about changed; it is asked again"
     if kind == "kept":
         return f"! {fields.get('file')}: changed by a person, kept"
     if kind != "finished":

@@ -7,10 +7,8 @@ there; the rest is due again.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
@@ -21,7 +19,7 @@ from rondel.agents.settings import AgentSettings
 from rondel.config import Limits
 from rondel.engine import control, notes, report
 from rondel.engine.ledger import Ledger, Record, usage_json
-from rondel.engine.limits import spent
+from rondel.engine.limits import UnderWay, hold
 from rondel.engine.notes import Flight
 from rondel.engine.perform import Job, Performer, Tools
 from rondel.engine.report import Report, Stopped
@@ -166,10 +164,14 @@ class Driver(Generic[S]):
             return Stopped.FAILED, f"{action.path} is due again after it was done {REPEATS_MAX} times"
         if isinstance(action, Run) and action.exclusive and self._runs(action.exclusive):
             return Stopped.IDLE, ""
-        if isinstance(action, Ask) and not self._is_answered(action, record, self._agent_for(action)):
-            limit = spent(self._limits, self._session.ledger, self._busy())
-            return (Stopped.LIMIT, f"{limit} is reached") if limit else None
+        agent = self._agent_for(action)
+        if agent is not None and not self._is_answered(action, record, agent):
+            return hold(self._limits, self._session.ledger, agent.name, self._asked())
         return None
+
+    def _asked(self) -> list[UnderWay]:
+        flights = self._flights.values()
+        return [UnderWay(f.job.agent.name, f.beat.tokens) for f in flights if f.job.agent is not None]
 
     def _agent_for(self, action: Action) -> AgentSettings | None:
         return self._tools.config.agent_for(action.role) if isinstance(action, Ask) else None
@@ -219,7 +221,12 @@ class Driver(Generic[S]):
             if self._is_answered(action, record, agent):
                 self._note("recovered", action=action.path, **{"try": record.open_try})
                 return Job(action, record.open_try, agent, continues=True)
-            self._note("cutoff", action=action.path, **{"try": record.open_try})
+            usage = self._performer.usage_in_spool(action.path, record.open_try)
+            if usage is None:
+                self._note("cutoff", action=action.path, **{"try": record.open_try})
+            else:
+                paid: dict[str, object] = {"try": record.open_try, "usage": usage_json(usage)}
+                self._note("outdated", action=action.path, **paid)
         goes_on = (
             agent is not None and record.vendor_session is not None and record.vendor_agent == agent.name
         )
@@ -337,16 +344,8 @@ class Driver(Generic[S]):
 
     def _heartbeat(self) -> None:
         """Leave a sign of life for other terminals. Runtime only: it may be lost."""
-        now = time.monotonic()
-        rows = [notes.row(path, f, now) for path, f in self._flights.items()]
-        path = self._session.run / "heartbeat.json"
-        temporary = path.with_suffix(".tmp")
         ledger = self._session.ledger
-        total = {"seconds": round(ledger.seconds), "usage": usage_json(ledger.usage)}
-        body = json.dumps({"at": stamp(self._tools.clock()), "actions": rows, **total})
-        with suppress(OSError):  # a view of the run is not worth ending it
-            temporary.write_text(body, encoding="utf-8")
-            temporary.replace(path)
+        notes.leave_heartbeat(self._session.run, self._flights, ledger, self._tools.clock())
         if self._view is not None:
             summary = self._session.workflow.summary(self._session.state)
             self._view.tick(list(self._flights.values()), ledger, summary)

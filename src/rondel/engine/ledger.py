@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
-from rondel.model.outcomes import Ended, Usage
+from rondel.model.outcomes import NO_USAGE, Ended, Usage
 from rondel.model.times import parse_time
 
 COUNTED = (Ended.FAILED, Ended.TIMED_OUT, Ended.REJECTED, Ended.CONFLICT)
@@ -38,13 +39,20 @@ class Record:
     done: bool = False
 
 
+class Cost(NamedTuple):
+    """What an agent cost so far: its asks that were answered or cost something, and their usage."""
+
+    asks: int = 0
+    usage: Usage = NO_USAGE
+
+
 class Ledger:
     """All records of a session, and its totals."""
 
     def __init__(self, events: Iterable[Mapping[str, object]] = ()) -> None:
         self.records: dict[str, Record] = {}
         self.usage = Usage()
-        self.asks = 0  # those that cost something
+        self.costs: dict[str, Cost] = {}  # by agent; none of one of which nothing is known
         self.seconds = 0.0
         self.wrote: dict[str, str] = {}  # every file the engine left, by its last digest
         self._epoch: object = None  # of the driver whose events are read
@@ -129,16 +137,29 @@ class Ledger:
         record.files = _digests(event.get("files"))
         record.inputs = _digests(event.get("inputs")) or record.inputs
         self.wrote.update(record.files)
+        self._bill(record.agent, event, answered=record.done)
+
+    def _outdated(self, record: Record, event: Mapping[str, object]) -> None:
+        """A dead driver's answer that is no answer any more was paid for all the same."""
+        record.open_try = None
+        record.vendor_session, record.raw_usage = None, {}
+        self._bill(record.agent, event, answered=True)
+
+    def _bill(self, agent: str, event: Mapping[str, object], *, answered: bool) -> None:
         usage = usage_of(event.get("usage"))
-        if usage is not None:
-            self.usage += usage
-            self.asks += usage.tokens > 0 or bool(usage.usd)
+        if usage is None:
+            return
+        self.usage += usage
+        if answered or usage.tokens or usage.usd:
+            known = self.costs.get(agent, Cost())
+            self.costs[agent] = Cost(known.asks + 1, known.usage + usage)
 
 
 _NOTES = {
     "started": Ledger._started,  # noqa: SLF001 - the table is part of the class
     "vendor": Ledger._vendor,  # noqa: SLF001
     "cutoff": Ledger._cutoff,  # noqa: SLF001
+    "outdated": Ledger._outdated,  # noqa: SLF001
     "retry": Ledger._retry,  # noqa: SLF001
     "finished": Ledger._finished,  # noqa: SLF001
 }

@@ -1,28 +1,71 @@
-"""Limits: whether one more action may start. An action reserves before it starts."""
+"""Limits: whether one more ask may start. An ask reserves what its agent has cost on average before.
+
+An agent of which nothing is known yet is asked once before it is asked several times at
+once. So many agents together do not pass a limit that each of them is below; a single ask that
+costs more than those before it still can, by that much.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from rondel.config import Limits
 from rondel.engine.ledger import Ledger
+from rondel.engine.report import Stopped
 
 
-def spent(limits: Limits, ledger: Ledger, asks_in_flight: int) -> str | None:
-    """The limit that another ask would pass, in words; None when it may start.
+class UnderWay(NamedTuple):
+    """An ask under way: its agent, and the tokens it is known to have used so far."""
 
-    What is under way counts as much as an ask has cost on average so far, so that many
-    agents at once cannot all start below a limit and pass it together.
-    """
-    share = 1 + asks_in_flight
-    average_tokens = ledger.usage.tokens / ledger.asks if ledger.asks else 0
-    average_usd = (ledger.usage.usd or 0.0) / ledger.asks if ledger.asks else 0.0
-    if limits.tokens_max is not None and (
-        ledger.usage.tokens >= limits.tokens_max
-        or ledger.usage.tokens + average_tokens * share > limits.tokens_max
-    ):
-        return f"limits.tokens_max = {limits.tokens_max} ({ledger.usage.tokens} used)"
-    usd = ledger.usage.usd or 0.0
-    if limits.usd_max is not None and (usd >= limits.usd_max or usd + average_usd * share > limits.usd_max):
-        return f"limits.usd_max = {limits.usd_max} ({usd:.2f} spent)"
+    agent: str
+    tokens: int
+
+
+def hold(
+    limits: Limits, ledger: Ledger, agent: str, under_way: Sequence[UnderWay]
+) -> tuple[Stopped, str] | None:
+    """Why this agent may not be asked now, in words where a limit is reached; None when it may."""
+    known = ledger.costs.get(agent)
     if limits.seconds_max is not None and ledger.seconds >= limits.seconds_max:
-        return f"limits.seconds_max = {limits.seconds_max} ({ledger.seconds:.0f} s used)"
+        return _reached(f"seconds_max = {limits.seconds_max}", f"{ledger.seconds:.0f} s used")
+    if limits.tokens_max is not None:
+        used = ledger.usage.tokens
+        reserved = sum(max(ask.tokens, _tokens(ledger, ask.agent)) for ask in under_way)
+        if used >= limits.tokens_max or used + reserved + _tokens(ledger, agent) > limits.tokens_max:
+            words = f"{used} used, one more of {agent} takes about {_tokens(ledger, agent):.0f}"
+            return _reached(f"tokens_max = {limits.tokens_max}", words)
+    if limits.usd_max is not None:
+        spent = ledger.usage.usd or 0.0
+        reserved_usd = sum(_usd(ledger, ask.agent) for ask in under_way)
+        if spent >= limits.usd_max or spent + reserved_usd + _usd(ledger, agent) > limits.usd_max:
+            words = f"{spent:.2f} spent, one more of {agent} takes about {_usd(ledger, agent):.2f}"
+            return _reached(f"usd_max = {limits.usd_max}", words)
+    counted = limits.tokens_max is not None or limits.usd_max is not None
+    if counted and known is None and any(ask.agent == agent for ask in under_way):
+        return Stopped.IDLE, ""
     return None
+
+
+def uncounted(limits: Limits, ledger: Ledger) -> list[str]:
+    """What a person should know of limits that do not hold, because an agent does not name its price."""
+    if limits.usd_max is None:
+        return []
+    names = [name for name, cost in ledger.costs.items() if cost.usage.tokens and cost.usage.usd is None]
+    return [
+        f"{name} names no price: limits.usd_max does not count it, limits.tokens_max does" for name in names
+    ]
+
+
+def _reached(limit: str, words: str) -> tuple[Stopped, str]:
+    return Stopped.LIMIT, f"limits.{limit} is reached ({words})"
+
+
+def _tokens(ledger: Ledger, agent: str) -> float:
+    cost = ledger.costs.get(agent)
+    return cost.usage.tokens / cost.asks if cost else 0.0
+
+
+def _usd(ledger: Ledger, agent: str) -> float:
+    cost = ledger.costs.get(agent)
+    return (cost.usage.usd or 0.0) / cost.asks if cost else 0.0

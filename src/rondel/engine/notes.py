@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 
 from rondel.agents.base import Beat, Reply
-from rondel.engine.ledger import usage_json
+from rondel.engine.ledger import Ledger, usage_json
 from rondel.engine.perform import Job
 from rondel.model.actions import Ask, Derive, Run
 from rondel.model.digests import digest
@@ -15,6 +20,7 @@ from rondel.model.outcomes import Outcome
 from rondel.model.times import stamp
 
 ERROR_MAX = 2000
+HEARTBEAT = "heartbeat.json"
 
 
 @dataclass
@@ -71,7 +77,18 @@ def finished_fields(
     return fields | {key: value for key, value in maybe.items() if value}
 
 
-def row(path: str, flight: Flight, now: float) -> dict[str, object]:
+def leave_heartbeat(run: Path, flights: Mapping[str, Flight], ledger: Ledger, at: datetime) -> None:
+    """A sign of life for other terminals: who works, and what it all cost so far."""
+    now = time.monotonic()
+    rows = [_row(path, flight, now) for path, flight in flights.items()]
+    total = {"seconds": round(ledger.seconds), "usage": usage_json(ledger.usage)}
+    temporary = run / f"{HEARTBEAT}.tmp"
+    with suppress(OSError):  # a view of the run is not worth ending it
+        temporary.write_text(json.dumps({"at": stamp(at), "actions": rows, **total}), encoding="utf-8")
+        temporary.replace(run / HEARTBEAT)
+
+
+def _row(path: str, flight: Flight, now: float) -> dict[str, object]:
     """An action under way, for other terminals."""
     return {
         "action": path,

@@ -35,6 +35,7 @@ T = TypeVar("T")
 GIT_PAUSES_S = (0.1, 0.5)
 TAIL = 4000
 COLLECT_MAX = 20_000_000
+REPAIR = "repair"  # the spool of a second answer, in that of the first
 
 
 @dataclass(frozen=True)
@@ -154,9 +155,12 @@ class Performer(Generic[S]):
         return trees.find(session, ask.path, space.target, space.base) is not None
 
     def usage_in_spool(self, path: str, number: int) -> Usage | None:
-        """What a finished try cost, from its spool alone."""
-        kept = kept_answer(self.spool(path, number))
-        return kept.reply.usage if kept else None
+        """What an answered try cost, from its spool alone; None when no answer is there."""
+        spool = self.spool(path, number)
+        first, second = kept_answer(spool), kept_answer(spool / REPAIR)
+        if first is None:
+            return None
+        return first.reply.usage + second.reply.usage if second else first.reply.usage
 
     def _find(self, ask: Ask, settings: AgentSettings, number: int) -> Answer | None:
         spool = self.spool(ask.path, number)
@@ -186,7 +190,7 @@ class Performer(Generic[S]):
             prompt=short
             if reply.vendor_session
             else f"{request.prompt}\n\n---\n\nYou answered:\n\n{reply.text}\n\n{short}",
-            spool=request.spool / "repair",
+            spool=request.spool / REPAIR,
             resume=reply.vendor_session,
             counted=reply.raw_usage,
         )
