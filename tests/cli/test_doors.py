@@ -10,46 +10,7 @@ from pathlib import Path
 
 import pytest
 
-RONDEL = [sys.executable, "-m", "rondel"]
-
-
-@pytest.fixture
-def env(tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    return {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(home),
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_AUTHOR_NAME": "t",
-        "GIT_AUTHOR_EMAIL": "t@localhost",
-        "GIT_COMMITTER_NAME": "t",
-        "GIT_COMMITTER_EMAIL": "t@localhost",
-    }
-
-
-@pytest.fixture
-def repo(tmp_path, env):
-    root = tmp_path / "repo"
-    root.mkdir()
-    for args in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "start"]):
-        subprocess.run(["git", *args], cwd=root, env=env, check=True)
-    return root
-
-
-def rondel(cwd: Path, env: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*RONDEL, *args],
-        cwd=cwd,
-        env=env,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+from support.doors import RONDEL, reviewed, rondel
 
 
 def test_the_version_is_one_line(repo, env):
@@ -74,8 +35,8 @@ def test_an_empty_git_folder_is_no_repository(repo, env):
 
 def test_a_wrong_command_is_usage(repo, env):
     done = rondel(repo, env, "reviw")
-    assert done.returncode == 2
-    assert "reviw" in done.stderr
+    assert (done.returncode, done.stderr) == (2, "rondel: no command 'reviw'; did you mean review?\n")
+    assert "there are: review, feature, cycle" in rondel(repo, env, "xyzzy").stderr
 
 
 def test_a_session_that_is_not_there_is_usage_and_says_what_there_is(repo, env):
@@ -91,14 +52,6 @@ def test_a_folder_that_is_gone_is_said_so(repo, env):
     )
     assert done.returncode == 1
     assert done.stderr.startswith("rondel: the current folder is gone")
-
-
-def reviewed(repo: Path) -> str:
-    """A session as another tool leaves it: one complete round."""
-    folder = repo / ".ocr/sessions/2026-11-15-main"
-    (folder / "rounds/round-1").mkdir(parents=True)
-    (folder / "rounds/round-1/final.md").write_text("# The final review\n")
-    return "review:2026-11-15-main"
 
 
 def test_a_round_is_shown_by_its_number_and_one_that_is_not_there_is_usage(repo, env):
@@ -182,6 +135,16 @@ def test_doctor_finds_nothing_wrong_in_a_fresh_repository(repo, env):
     assert json.loads(done.stdout)["problems"] == []
 
 
+def test_doctor_looks_into_the_folders_though_the_settings_are_wrong(repo, env):
+    reviewed(repo)
+    (repo / "rondel.toml").write_text("[agents")
+    done = rondel(repo, env, "doctor", "--json")
+    assert done.returncode == 1
+    rules = [(p["session"], p["rule"]) for p in json.loads(done.stdout)["problems"]]
+    assert rules[0] == ("", "settings")
+    assert "review:2026-11-15-main" in [session for session, _ in rules]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_there_is_a_completion_for_each_shell(repo, env, shell):
     done = rondel(repo, env, "completion", shell)
@@ -217,5 +180,11 @@ def test_what_init_writes_is_good_settings(repo, env):
 
 def test_agents_lists_the_vendors_and_what_is_not_installed(repo, env):
     found = json.loads(rondel(repo, env, "agents", "--json").stdout)["agents"]
-    assert {"claude", "codex", "gemini", "opencode"} <= {a["name"] for a in found}
-    assert all(a["version"] is None for a in found)
+    vendors = {"claude", "codex", "gemini", "opencode"}
+    assert {a["name"] for a in found if a["version"] is None} == vendors
+
+
+def test_agents_says_who_serves_a_workflow_that_nobody_configured(repo, env):
+    found = json.loads(rondel(repo, env, "agents", "--json").stdout)["agents"]
+    taken = {w: a["name"] for a in found for w in a["default_for"]}
+    assert taken == dict.fromkeys(("feature", "cycle", "task", "generate"), "manual") | {"review": "checks"}

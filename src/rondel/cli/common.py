@@ -11,14 +11,19 @@ import click
 from rich.console import Console
 
 from rondel.api import SCHEMA_VERSION, Hall
+from rondel.cli import encoding
 from rondel.cli.live import live_view
 from rondel.engine.report import Report, Stopped
 from rondel.errors import RondelError
 from rondel.model.workflow import SessionRef
 
 PIPE_WIDTH = 240
+NEXT_SAID = (Stopped.COMPLETED, Stopped.WAITING, Stopped.FAILED)  # ends after which a person does something
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+json_list_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON list instead of text."
+)
 
 
 def console(*, err: bool = False) -> Console:
@@ -44,7 +49,12 @@ def here() -> Hall:
 
 def emit(body: dict[str, object]) -> None:
     """One JSON object on standard output, with its schema version first."""
-    click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **body}, ensure_ascii=False, indent=2))
+    emit_json({"schema_version": SCHEMA_VERSION, **body})
+
+
+def emit_json(body: object) -> None:
+    """A JSON value on standard output; escaped where the terminal's charset would lose something."""
+    click.echo(json.dumps(body, ensure_ascii=not encoding.is_unicode(), indent=2))
 
 
 def report_json(ref: SessionRef, report: Report) -> dict[str, object]:
@@ -76,7 +86,7 @@ def drive(
             ref, view=view, agents_max=agents_max, wait=wait, redo=refresh, retry=retry, say=say
         )
     if not as_json:
-        _say_report(ref, report)
+        _say_report(ref, report, hall.summary(ref).next)
     return report
 
 
@@ -103,16 +113,20 @@ def _say_who_works(hall: Hall, ref: SessionRef) -> None:
         return
     agent = hall.config.agent_for(f"{ref.workflow}.default")
     how = "found on the PATH" if agent.name in hall.config.detected else "no agent is installed or configured"
-    say(f"agents: {agent.name} ({how}; `rondel init` writes a rondel.toml to choose)")
+    written = (hall.root / "rondel.toml").exists()
+    choose = "[roles] in rondel.toml chooses" if written else "`rondel init` writes a rondel.toml to choose"
+    say(f"agents: {agent.name} ({how}; {choose})")
 
 
-def _say_report(ref: SessionRef, report: Report) -> None:
+def _say_report(ref: SessionRef, report: Report, follows: str) -> None:
     lines = report.details or ((report.message,) if report.message else ())
     say(f"{ref.name}: {report.stopped.value}")
     for line in lines:
         say(f"  {line}")
-    if report.stopped is Stopped.FAILED:
-        say(f"  `rondel resume {ref.name} --retry` tries again")
+    if report.stopped is Stopped.FAILED and not follows:
+        follows = f"rondel resume {ref.name} --retry"
+    if report.stopped in NEXT_SAID and follows:
+        say(f"  next: {follows}")
     if report.stopped is Stopped.LIMIT:
         say("  raise the limit in rondel.toml to go on; everything so far is kept")
     if report.stopped is Stopped.PARKED:

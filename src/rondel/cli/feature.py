@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from rondel.api import Hall
-from rondel.cli.common import drive, emit, here, json_option, report_json, say
+from rondel.cli.common import drive, emit, emit_json, here, json_list_option, json_option, report_json, say
 from rondel.cli.ending import Way, end_feature
 from rondel.cli.sessions import summary_json
 from rondel.engine.report import Report
@@ -297,13 +296,13 @@ def history(feature: str | None) -> None:
 
 @command.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of text.")
+@json_list_option
 def lint(files: tuple[str, ...], as_json: bool) -> None:
     """Say what is wrong with .meta.json files, wherever they lie."""
     found = [(name, lint_file(name)) for name in files]
     if as_json:
         rows = [{"file": name, "problems": [a.to_json() for a in rules]} for name, rules in found]
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        emit_json(rows)
         return
     for name, rules in found:
         for anomaly in rules:

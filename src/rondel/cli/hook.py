@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
     """Answer a hook: `argv` is `["hook", EVENT]`. Always 0."""
     event = EVENTS.get(argv[1]) if len(argv) > 1 else None
     if event is None:
-        print(f"rondel: no hook {argv[1:]}; there are: {', '.join(EVENTS)}", file=sys.stderr)  # noqa: T201
+        print(f"rondel: no hook {' '.join(argv[1:])!r}; there are: {', '.join(EVENTS)}", file=sys.stderr)  # noqa: T201
         return 0
     try:
         context = session_start(_cwd())

@@ -66,13 +66,14 @@ class Screen(Lines):
     def tick(self, flights: list[Flight], ledger: Ledger, summary: Summary) -> None:
         """See `View`."""
         table = Table.grid(padding=(0, 2))
+        sign = "line" if self._console.options.ascii_only else "dots"
         now = time.monotonic()
         for flight in flights:
             job = flight.job
             quiet = now - flight.last_at
             said = flight.beat.text or (f"quiet for {quiet:.0f} s" if quiet > QUIET_S else "")
             table.add_row(
-                Spinner("dots"),
+                Spinner(sign),
                 job.action.title or job.action.path,
                 job.agent.name if job.agent else "",
                 clock(now - flight.since),

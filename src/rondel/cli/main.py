@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 from rondel import __version__
-from rondel.errors import RondelError
+from rondel.cli import encoding
+from rondel.errors import RondelError, UsageError
 
 # Each command, the module it is in and its name there. Nothing is imported before it is called.
 DOORS = {
@@ -43,6 +45,16 @@ class Doors(click.Group):
         """Every command, in the order a person would meet them."""
         return list(DOORS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; one that is not there is named with those that are."""
+        if args and args[0] not in DOORS and not args[0].startswith("-"):
+            alike = get_close_matches(args[0], DOORS, n=3)
+            hint = f"did you mean {' or '.join(alike)}?" if alike else f"there are: {', '.join(DOORS)}"
+            raise UsageError(f"no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
         if cmd_name not in DOORS:
@@ -64,6 +76,7 @@ def root() -> None:
 
 def main(argv: list[str]) -> int:
     """Run a command line; what it gives is the exit code."""
+    encoding.prepare()
     try:
         given = root.main(args=argv, prog_name="rondel", standalone_mode=False)
     except click.exceptions.Exit as e:

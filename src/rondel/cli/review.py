@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 from rich.markdown import Markdown
-from rich.table import Table
 
 from rondel.api import Hall, now
 from rondel.cli.common import console, drive, emit, here, json_option, report_json, say
+from rondel.cli.tables import table
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document, text
 from rondel.model.times import stamp
@@ -241,16 +241,17 @@ def compare(rounds: tuple[int, ...], session: str | None, as_json: bool) -> None
     if as_json:
         emit({"session": state.ref.name, **found.document()})
         return
-    table = Table(
-        title=f"{state.ref.name}: round {found.first} → {found.second}", box=None, title_justify="left"
-    )
-    for name in ("", "finding", "category", "place", "why"):
-        table.add_column(name, overflow="fold")
-    for group in GROUPS:
-        for entry in found.groups[group]:
-            f = entry.finding
-            table.add_row(group, f.title, f.category.value, place_of(f), entry.reason)
-    console().print(table if table.row_count else f"{state.ref.name}: no findings in either round")
+    rows = [
+        (group, entry.finding.title, entry.finding.category.value, place_of(entry.finding), entry.reason)
+        for group in GROUPS
+        for entry in found.groups[group]
+    ]
+    if not rows:
+        click.echo(f"{state.ref.name}: no findings in either round")
+        return
+    screen = console()
+    title = f"{state.ref.name}: round {found.first} → {found.second}"
+    screen.print(table(screen, ("", "finding", "category", "place", "why"), rows, title))
 
 
 @command.command()
@@ -268,18 +269,21 @@ def history(every: bool, as_json: bool) -> None:
     if as_json:
         emit({"rounds": rows})
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("session", "round", "verdict", "blockers", "to fix", "suggestions", "reviewers"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        counts: Any = row["counts"]
-        verdict = str(row["verdict"] or ("unknown" if row["complete"] else "unfinished"))
-        shown = [str(counts.get(k, "")) for k in ("blockers", "should_fix", "suggestions")]
-        table.add_row(str(row["session"]), str(row["round"]), verdict, *shown, str(len(row["reviewers"])))  # type: ignore[arg-type]
-    console().print(table if rows else "no reviews of this branch yet; `rondel review` starts one")
+    if not rows:
+        say("no reviews of this branch yet; `rondel review` starts one")
+        return
+    screen = console()
+    names = ("session", "round", "verdict", "blockers", "to fix", "suggestions", "reviewers")
+    screen.print(table(screen, names, [_cells(row) for row in rows]))
 
 
-def _row(state: ReviewState, at: RoundFiles, complete: bool) -> dict[str, object]:
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    verdict = row["verdict"] or ("unknown" if row["complete"] else "unfinished")
+    counts = [str(row["counts"].get(k, "")) for k in ("blockers", "should_fix", "suggestions")]
+    return row["session"], str(row["round"]), verdict, *counts, str(len(row["reviewers"]))
+
+
+def _row(state: ReviewState, at: RoundFiles, complete: bool) -> dict[str, Any]:
     meta = state.files.json(at.meta)
     found = meta if isinstance(meta, dict) else {}
     parsed = _parsed(state.files.text(at.final) or "") if complete and not found else {}

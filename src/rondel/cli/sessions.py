@@ -8,13 +8,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import click
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.markdown import Markdown
-from rich.table import Table
+from rich.text import Text
 
 from rondel.api import Hall
 from rondel.cli.common import console, emit, here, json_option, run_session, say
 from rondel.cli.live import clock, cost
+from rondel.cli.tables import table
 from rondel.engine.ledger import usage_of
 from rondel.errors import UsageError
 from rondel.model.outcomes import NO_USAGE
@@ -114,15 +116,16 @@ def _print_origins(hall: Hall, ref: SessionRef) -> None:
 
 
 def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
-    table = Table(box=None, pad_edge=False, show_header=bool(rows))
-    for name in ("session", "status", "phase", "progress", "updated"):
-        table.add_column(name, overflow="fold")
+    shown = []
     for ref, found in rows:
         progress = f"{found.done}/{found.total}" if found.total else ""
-        updated = found.updated_at.strftime("%Y-%m-%d %H:%M") if found.updated_at else ""
+        # One clock for all: workflows keep their times in different zones.
+        updated = f"{found.updated_at.astimezone():%Y-%m-%d %H:%M}" if found.updated_at else ""
         mark = " (!)" if found.problems else ""
-        table.add_row(ref.name, found.status.value + mark, found.phase, progress, updated)
-    console().print(table)
+        shown.append((ref.name, found.status.value + mark, found.phase, progress, updated))
+    screen = console()
+    if shown:
+        screen.print(table(screen, ("session", "status", "phase", "progress", "updated"), shown))
 
 
 @click.command()
@@ -134,40 +137,44 @@ def watch(session: str | None, once: bool) -> None:
     ref = hall.find(session)
     screen = console()
     if once or not screen.is_terminal:
-        screen.print(_watch_table(hall, ref))
+        screen.print(_watch_view(screen, hall, ref))
         while not once and hall.summary(ref).status is Status.RUNNING:
             time.sleep(WATCH_S)
-            screen.print(_watch_table(hall, ref))
+            screen.print(_watch_view(screen, hall, ref))
         return
     with Live(console=screen, auto_refresh=False) as live:
         while True:
-            live.update(_watch_table(hall, ref), refresh=True)
+            live.update(_watch_view(screen, hall, ref), refresh=True)
             if hall.summary(ref).status is not Status.RUNNING:
                 return
             time.sleep(WATCH_S)
 
 
-def _watch_table(hall: Hall, ref: SessionRef) -> Table:
+def _watch_view(screen: Console, hall: Hall, ref: SessionRef) -> RenderableType:
     found = hall.summary(ref)
     beat = hall.heartbeat(ref)
     progress = f" {found.done}/{found.total}" if found.total else ""
     spent = cost(usage_of(beat.get("usage")) or NO_USAGE)
     head = f"{ref.name}: {found.status.value}, {found.phase}{progress}" + (f", {spent}" if spent else "")
-    table = Table(title=head, title_justify="left", box=None)
-    for name in ("action", "agent", "for", "last output", "tokens"):
-        table.add_column(name, overflow="fold")
+    view: list[RenderableType] = [Text(head, style="bold")]
     rows = beat.get("actions") if found.status is Status.RUNNING else None
-    for row in rows if isinstance(rows, list) else []:
-        if isinstance(row, dict):
-            quiet = f"{clock(float(row.get('last_output_s', 0)))} ago"
-            said = f"{quiet}: {row.get('last')}" if row.get("last") else quiet
-            elapsed = clock(float(row.get("elapsed_s", 0)))
-            table.add_row(
-                str(row.get("action")), str(row.get("agent")), elapsed, said, str(row.get("tokens") or "")
-            )
-    table.caption = "\n".join(hall.details(ref)) or None
-    table.caption_justify = "left"
-    return table
+    shown = [_watch_row(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    if shown:
+        view.append(table(screen, ("action", "agent", "for", "last output", "tokens"), shown))
+    elif found.status is not Status.RUNNING:
+        view.append(Text(f"nobody works on it{f'; next: {found.next}' if found.next else ''}"))
+    return Group(*view, *map(Text, hall.details(ref)))
+
+
+def _watch_row(row: dict[str, object]) -> tuple[str, ...]:
+    quiet = f"{clock(_number(row.get('last_output_s')))} ago"
+    said = f"{quiet}: {row.get('last')}" if row.get("last") else quiet
+    elapsed = clock(_number(row.get("elapsed_s")))
+    return str(row.get("action")), str(row.get("agent")), elapsed, said, str(row.get("tokens") or "")
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _going_on(command: F) -> F:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import shutil
 import sys
+from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
-from rich.table import Table
 
 from rondel.agents import roster
 from rondel.agents.settings import AgentSettings
 from rondel.api import Hall
 from rondel.cli.common import console, emit, here, json_option, say
 from rondel.cli.sessions import problem_json
-from rondel.errors import UsageError
+from rondel.cli.tables import table as columns
+from rondel.config import BUILT_IN
+from rondel.errors import ConfigError, UsageError
+from rondel.model.roles import match_role
+from rondel.model.summary import Problem
 from rondel.plugin import install_plugin
 from rondel.store import files
 
@@ -66,8 +70,9 @@ def init(plugin: bool) -> None:
 def doctor(repair: bool, as_json: bool) -> None:
     """Say what is wrong in the folders, in which file, and the fix."""
     hall = here()
-    machine = _machine(hall)
-    problems = hall.doctor(repair=repair)
+    settings, wrong = _settings(hall)
+    problems = [*wrong, *hall.doctor(repair=repair)]
+    machine = _machine() | {"settings": settings}
     if as_json:
         rows = [problem_json(p) | {"session": s, "repaired": p.repaired} for s, p in problems]
         emit({"machine": machine, "problems": rows})
@@ -84,13 +89,21 @@ def doctor(repair: bool, as_json: bool) -> None:
     sys.exit(1 if any(not p.repaired for _, p in problems) else 0)
 
 
-def _machine(hall: Hall) -> dict[str, str]:
+def _settings(hall: Hall) -> tuple[str, list[tuple[str, Problem]]]:
+    """Where the settings come from, and what is wrong with them: the folders do not depend on it."""
+    try:
+        source = hall.config.source
+    except ConfigError as e:
+        return "wrong", [("", Problem("settings", "rondel.toml", str(e), "correct it; nothing runs before"))]
+    return source if (hall.root / source).exists() else "defaults", []
+
+
+def _machine() -> dict[str, str]:
     """What Rondel needs from the machine."""
     return {
         "git": shutil.which("git") or "not installed: nothing works without it",
         "gh": shutil.which("gh") or "not installed: `rondel review --pr` and `post` need it",
-        "agents": ", ".join(hall.config.detected) or "no vendor's CLI on the PATH",
-        "settings": hall.config.source if (hall.root / hall.config.source).exists() else "defaults",
+        "agents": ", ".join(roster.detect()) or "no vendor's CLI on the PATH",
     }
 
 
@@ -99,32 +112,38 @@ def _machine(hall: Hall) -> dict[str, str]:
 def agents(as_json: bool) -> None:
     """Show which agents are installed, their versions, and who has which role."""
     hall = here()
-    configured = dict(hall.config.agents)
-    for kind in roster.VENDORS:
+    config = hall.config
+    configured = dict(config.agents)
+    for kind in (*roster.VENDORS, *BUILT_IN):
         configured.setdefault(kind, AgentSettings(name=kind, kind=kind))
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for name, table in configured.items():
         version = roster.build(table).version()
-        has = sorted(r for r, agent in hall.config.roles.items() if agent == name)
+        has = sorted(r for r, agent in config.roles.items() if agent == name)
+        unset = [
+            w
+            for w in hall.workflow_names()
+            if match_role(config.roles, w) is None and config.agent_for(w).name == name
+        ]
         rows.append(
-            {"name": name, "kind": table.kind, "version": version, "model": table.model, "roles": has}
+            {
+                "name": name,
+                "kind": table.kind,
+                "version": version,
+                "model": table.model,
+                "roles": has,
+                "default_for": unset,
+            }
         )
     if as_json:
         emit({"agents": rows})
         return
-    shown = Table(box=None, pad_edge=False)
-    for column in ("agent", "kind", "installed", "model", "roles"):
-        shown.add_column(column, overflow="fold")
-    for row in rows:
-        roles = row["roles"]
-        shown.add_row(
-            str(row["name"]),
-            str(row["kind"]),
-            str(row["version"] or "no"),
-            str(row["model"]),
-            ", ".join(roles) if isinstance(roles, list) else "",
-        )
-    console().print(shown)
+    screen = console()
+    shown = [
+        (r["name"], r["kind"], r["version"] or "no", r["model"], ", ".join((*r["roles"], *r["default_for"])))
+        for r in rows
+    ]
+    screen.print(columns(screen, ("agent", "kind", "installed", "model", "roles"), shown))
 
 
 @click.command()

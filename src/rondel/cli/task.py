@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import TypeVar
 import click
 
 from rondel.api import Hall
-from rondel.cli.common import emit, here, json_option, run_session, say
+from rondel.cli.common import emit, emit_json, here, json_list_option, json_option, run_session, say
 from rondel.errors import NothingToDo, RondelError, UsageError
 from rondel.model.workflow import SessionRef
 from rondel.workflows.task import files, layout, trust
@@ -391,7 +390,7 @@ def _visible(text: str) -> str:
 
 @command.command()
 @session_option
-@json_option
+@json_list_option
 def validate(session: str | None, as_json: bool) -> None:
     """Check the task files against the integrity rules."""
     hall = here()
@@ -399,7 +398,7 @@ def validate(session: str | None, as_json: bool) -> None:
     found = [{"file": p.file, "rule": "required-fields", "message": p.message} for p in state.damage]
     found += [{"file": f.file, "rule": f.rule, "message": f.message} for f in state.findings]
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        emit_json(found)
     else:
         for one in found:
             click.echo(f"{one['file']}: {one['rule']}: {_visible(one['message'])}")
