@@ -84,6 +84,8 @@ def test_the_public_contract_is_read_as_it_is_written(tmp_path):
         ('agents = "claude"\n', ["agents", "claude"]),
         ('[roles]\ndefault = "nobody"\n', ["roles.default", "nobody", "checks"]),
         ("[roles]\ndefault = 3\n", ["roles.default", "3"]),
+        ('[roles]\ndefault = "codex"\n', ["roles.default", "codex", "not installed"]),
+        ('[roles]\n"revew.lead" = "manual"\n', ["roles.revew.lead", "one of: default", "review"]),
         ("review = 3\n", ["review", "3"]),
         ('[roles]\ndefault = "codex"\n', ["roles.default", "codex", "not installed", "checks"]),
         ("this is not toml\n", ["rondel.toml", "line 1"]),

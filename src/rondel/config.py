@@ -137,6 +137,9 @@ def load(
             there = ", ".join(sorted({*agents, *BUILT_IN, *detected}))
             why = "is not installed (no such program on the PATH)" if name in VENDORS else "names no agent"
             raise ConfigError(f"{source}: roles.{role} = {name!r} {why}; there are: {there}")
+        if role.partition(".")[0] not in {"default", *workflows}:
+            first = ", ".join(("default", *sorted(workflows)))
+            raise ConfigError(f"{source}: roles.{role} is no role; the first word must be one of: {first}")
     tables = {w: t for w in workflows if isinstance(t := merged.get(w), dict)}
     return Config(
         agents, file.roles, file.limits, file.project, file.workspaces, tables, detected, root, source

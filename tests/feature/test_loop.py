@@ -468,7 +468,7 @@ def test_a_run_does_every_phase_in_order(tmp_path):
     assert t.turn() == []
     assert list(t.meta["phases"]) == list(REVIEWED)
     assert lint_meta(t.meta) == ()
-    assert FLOW.summary(t.state).next == "rondel feature finish"
+    assert FLOW.summary(t.state).next == "rondel feature finish 001-oauth-login"
 
 
 def test_a_run_stops_after_the_phase_it_was_asked_for(tmp_path):

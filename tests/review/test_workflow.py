@@ -331,9 +331,11 @@ def test_fewer_than_half_is_no_verdict_and_an_error(feature):
     report, state = run_review(feature, panel(failing("principal-2", "quality-1", "quality-2")))
     assert report.exit_code == 1
     assert "only 1 of 4 reviewers answered" in report.message
+    assert "(principal-2, quality-1, quality-2: failed:" in report.message
     assert not state.is_complete
     assert not state.files.exists(state.at.meta)
-    assert hall_of(feature, panel(by_type())).summary(state.ref).status is Status.FAILED
+    summary = hall_of(feature, panel(by_type())).summary(state.ref)
+    assert (summary.status, summary.next) == (Status.FAILED, f"rondel resume {state.ref.name} --retry")
 
 
 def test_after_too_few_answers_a_new_run_asks_only_those_who_are_missing(feature):

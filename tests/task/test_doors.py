@@ -191,7 +191,9 @@ def test_a_blocked_task_is_tried_again_when_it_is_named(root):
     put(root, task("IMPL-1", steps=[step("bash(test -f flag || { touch flag; exit 1; })", on_error="fail")]))
     rondel(root, "task", "allow", "--all")
     rondel(root, "task", "run", code=1)
-    assert "is blocked" in rondel(root, "task", "run", code=1)
+    said = rondel(root, "task", "run", code=1)
+    assert "is blocked" in said
+    assert "next: rondel task run IMPL-1\n" in said
     put_flag = task("IMPL-1", steps=[step("bash(true)", on_error="fail")], status="blocked")
     put(root, put_flag)
     rondel(root, "task", "allow", "--all")

@@ -177,7 +177,9 @@ class Reaper:
             os.chdir(self.cwd)
             os.execvpe(self.argv[0], self.argv, self.env)  # noqa: S606 - a shell would read the words again
         except (OSError, ValueError) as e:
-            os.write(2, f"cannot start {self.argv[0]!r} in {self.cwd!r}: {e}\n".encode(errors="replace"))
+            why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
+            words = f"cannot start {self.argv[0]!r} in {self.cwd!r}: {why}; is it installed, and on the PATH?"
+            os.write(2, f"{words}\n".encode(errors="replace"))
         finally:
             os._exit(127)
 

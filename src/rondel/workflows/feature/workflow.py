@@ -130,7 +130,7 @@ def _next(state: State) -> str:
     if state.ended or state.damaged:
         return ""
     due = state.due or FINISH
-    return f"rondel feature {due}{' --continue' if due in state.partial else ''}"
+    return f"rondel feature {due} {state.ref.id}{' --continue' if due in state.partial else ''}"
 
 
 def _phase(state: State) -> str:

@@ -364,7 +364,10 @@ def problems_in(state: ReviewState) -> tuple[Problem, ...]:
 def quorum_words(state: ReviewState) -> str:
     """Why there is no verdict."""
     answered, team = state.attendance.answered, state.attendance.team
-    missing = "; ".join(f"{name}: {why}" for name, why in state.attendance.missing.items())
+    alike: dict[str, list[str]] = {}
+    for name, why in state.attendance.missing.items():
+        alike.setdefault(why, []).append(name)
+    missing = "; ".join(f"{', '.join(names)}: {why}" for why, names in alike.items())
     return f"only {len(answered)} of {len(team)} reviewers answered, so there is no verdict ({missing})"
 
 

@@ -186,7 +186,9 @@ def _updated(document: Mapping[str, object]) -> datetime | None:
 def _next(state: ReviewState) -> str:
     if state.is_flat or state.is_closed:
         return "rondel review"
-    return "rondel review show" if state.is_complete else f"rondel resume {state.ref.name}"
+    if state.is_complete:
+        return "rondel review show"
+    return f"rondel resume {state.ref.name}{' --retry' if state.lacks_quorum else ''}"
 
 
 def document_of(state: ReviewState, phase: Phase) -> dict[str, object]:

@@ -88,7 +88,14 @@ def _next(state: State, question: str | None) -> str:
         return 'rondel task plan "…"'
     if state.all_completed:
         return "rondel task complete"
-    return "rondel task run" if state.is_marked else f"rondel task switch {state.ref.id}"
+    if not state.is_marked:
+        return f"rondel task switch {state.ref.id}"
+    return "rondel task run" if _can_go_on(state) else " ".join(("rondel task run", *_blocked(state)))
+
+
+def _blocked(state: State) -> list[str]:
+    """The tasks that run again only when a person names them."""
+    return [t for t in state.graph.leaves if state.tasks[t].status is TaskStatus.BLOCKED]
 
 
 def problems(state: State) -> Iterable[Problem]:
