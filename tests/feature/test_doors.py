@@ -189,6 +189,23 @@ def test_a_worktree_is_made_on_request_stored_relative_and_warned_about_from_els
     assert feature(root, "check", "brainstorm", CLAUDECODE="1").stderr == "", "there the hook has said it"
 
 
+def test_a_worktree_that_cannot_be_made_leaves_a_feature_without_one_and_says_so(root):
+    git(root, "branch", "feature/001-add")
+    refused = feature(root, "start", "Add", "--worktree")
+    assert refused.returncode == 1
+    assert "feature:001-add is there, but without a worktree" in refused.stderr
+    assert meta(root)["worktree"] is None
+
+
+def test_half_a_character_in_a_document_stops_no_command(root):
+    feature(root, "start", "Add")
+    path = root / "docs/features/001-add/.meta.json"
+    path.write_text(path.read_text().replace('"Add"', '"\\ud800 Add"'))
+    assert "? Add" in feature(root, "status").stdout
+    shown = feature(root, "status", "--json")
+    assert json.loads(shown.stdout)["sessions"][0]["title"] == "? Add"
+
+
 def test_without_a_commit_there_is_no_worktree_and_no_feature_either(root):
     empty = root.parent / "empty"
     empty.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -165,6 +166,9 @@ def test_a_broken_project_is_a_message_not_an_error(root):
     start_feature(root, "Add")
     (root / "docs/features/001-add/.meta.json").unlink()
     (root / "docs/features/001-add/.meta.json").mkdir()
+    assert "001-add" in context(run_hook(root))
+    (root / "docs/features/001-add/.meta.json").rmdir()
+    os.mkfifo(root / "docs/features/001-add/.meta.json")
     assert "001-add" in context(run_hook(root))
 
 

@@ -15,7 +15,7 @@ from rondel.cli.common import drive, emit, emit_json, here, json_list_option, js
 from rondel.cli.ending import Way, end_feature
 from rondel.cli.sessions import summary_json
 from rondel.engine.report import Report
-from rondel.errors import Held, NothingToDo, RondelError
+from rondel.errors import GitError, Held, NothingToDo, RondelError
 from rondel.model.changes import Edit
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
@@ -93,7 +93,13 @@ def start(title: str, mode: str | None, description: str, source: Any, worktree:
     )
     state: State = hall.state(ref)
     if worktree:
-        path = worktrees.add(hall.look, ref.id, state.branch)
+        try:
+            path = worktrees.add(hall.look, ref.id, state.branch)
+        except GitError as e:
+            raise RondelError(
+                f"{ref.name} is there, but without a worktree: {e}; go on without one, or give it up "
+                f"(rondel feature finish {ref.id} --abandon) and start again"
+            ) from e
         hall.change(ref, [Edit(layout.META, lambda meta: {**meta, "worktree": path})])
         state = hall.state(ref)
     if as_json:

@@ -74,7 +74,7 @@ def _folders(parent: str) -> list[str]:
 def _read(path: str) -> tuple[dict[str, object] | None, str]:
     """A feature's document, or what is wrong with it; neither where there is none."""
     try:
-        with open(path, "rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # never waits for a pipe
             meta = json.loads(file.read(SIZE_MAX))
     except (FileNotFoundError, NotADirectoryError):
         return None, ""
