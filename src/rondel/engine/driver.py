@@ -17,7 +17,7 @@ from rondel.agents import process
 from rondel.agents.base import Beat
 from rondel.agents.settings import AgentSettings
 from rondel.config import Limits
-from rondel.engine import control, notes, report
+from rondel.engine import control, notes, report, spools
 from rondel.engine.ledger import Ledger, Record, usage_json
 from rondel.engine.limits import UnderWay, hold
 from rondel.engine.notes import Flight
@@ -95,6 +95,7 @@ class Driver(Generic[S]):
                     self._session.refresh()  # a person may have answered, or added work, meanwhile
                     self._start_due()
                 if not self._flights:
+                    await asyncio.to_thread(spools.tidy, self._session.run / "spool", self._session.ledger)
                     break
                 await self._wait()
         finally:
