@@ -130,19 +130,24 @@ class Hall:
         names = [workflow] if workflow else self.workflow_names()
         return [ref for name in names for ref in self.workflow(name).sessions(repo)]
 
-    def find(self, name: str | None, workflow: str | None = None) -> SessionRef:
-        """A session by any unique part of its name; without one, the only active one."""
+    def find(self, name: str | None, workflow: str | None = None, *, looking: bool = False) -> SessionRef:
+        """A session by any unique part of its name; without one, the only active one.
+
+        Who is only `looking` may mean one that is completed, where none is active.
+        """
         refs = self.sessions(workflow)
         if name:
             return _pick(refs, name)
         active = [r for r in refs if self.summary(r).status is not Status.COMPLETED]
+        if looking and not active:
+            active = refs
         if len(active) == 1:
             return active[0]
         what = f"{workflow} session" if workflow else "session"
         if not active:
             raise UsageError(f"there is no active {what} here; `rondel status` lists what there is")
         there = ", ".join(r.name for r in active)
-        raise UsageError(f"several sessions are active; name one of: {there}")
+        raise UsageError(f"several sessions {'are there' if looking else 'are active'}; name one of: {there}")
 
     # -- reading ------------------------------------------------------------------------
 
@@ -417,6 +422,7 @@ def _pick(refs: Iterable[SessionRef], name: str) -> SessionRef:
     found = list(refs)
     for match in (
         [r for r in found if name in (r.name, r.id)],
+        [r for r in found if r.id.startswith(f"{name}-") or r.id.endswith(f"-{name}")],
         [r for r in found if name in r.name],
     ):
         if len(match) == 1:

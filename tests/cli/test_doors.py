@@ -62,6 +62,49 @@ def test_a_round_is_shown_by_its_number_and_one_that_is_not_there_is_usage(repo,
     assert "no round 9" in done.stderr
 
 
+def test_looking_without_a_name_means_the_only_session_also_a_completed_one(repo, env):
+    reviewed(repo)
+    assert rondel(repo, env, "show").stdout == "# The final review\n"
+    watched = rondel(repo, env, "watch").stdout
+    assert watched.startswith("review:2026-11-15-main: completed")
+    assert "nobody works on it" in watched
+    assert rondel(repo, env, "resume").returncode == 2
+
+
+def test_the_beginning_or_the_end_of_a_name_goes_before_its_middle(repo, env):
+    for topic in ("User Auth", "User Auth", "auth again"):
+        rondel(repo, env, "task", "start", topic)
+    assert "WFS-user-auth " in rondel(repo, env, "status", "user-auth").stdout
+    assert "WFS-user-auth-002" in rondel(repo, env, "status", "002").stdout
+    done = rondel(repo, env, "status", "auth")
+    assert done.returncode == 0
+    assert "WFS-user-auth " in done.stdout
+    assert "may be any of" in rondel(repo, env, "status", "aut").stderr
+
+
+def test_a_wrong_option_of_a_review_is_told_in_the_words_that_were_typed(repo, env):
+    done = rondel(repo, env, "review", "--nix")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: rondel review [OPTIONS] [TARGET]\nTry 'rondel review --help'")
+
+
+@pytest.mark.parametrize("words", [("finish", "--merge", "--keep"), ("brainstorm", "--fresh", "--continue")])
+def test_flags_that_contradict_each_other_do_nothing(repo, env, words):
+    rondel(repo, env, "feature", "start", "Login")
+    done = rondel(repo, env, "feature", *words)
+    assert done.returncode == 2
+    assert "exclude each other" in done.stderr
+    entry = json.loads(rondel(repo, env, "status", "--json").stdout)["sessions"][0]
+    assert (entry["status"], entry["progress"]["done"]) == ("active", 0)
+
+
+def test_a_branch_that_git_would_refuse_starts_no_cycle(repo, env):
+    done = rondel(repo, env, "cycle", "start", "x", "--branch", "a..b")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--branch 'a..b'" in done.stderr
+    assert not (repo / ".workflow").exists()
+
+
 def test_completion_offers_the_sessions(repo, env):
     name = reviewed(repo)
     words = {"COMP_WORDS": "rondel show rev", "COMP_CWORD": "2", "_RONDEL_COMPLETE": "bash_complete"}

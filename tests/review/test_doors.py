@@ -373,6 +373,7 @@ def test_a_dry_run_of_posting_works_without_gh(here, capfd, tmp_path, monkeypatc
     assert code == 0
     assert "pull request 12" in out
     assert "not known" in err
+    assert "to this branch's pull request" in run(capfd, "post", "--dry-run")[1]
     assert run(capfd, "post", "--pr", "12")[0] == 1
 
 

@@ -64,6 +64,8 @@ def start(
     settings = {**hall.settings("cycle"), "test": hall.config.project.test}
     if not hall.look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip():
         raise UsageError("the repository has no commit yet; commit something first")
+    if branch and not hall.look.git("check-ref-format", "--branch", branch, check=False).strip():
+        raise UsageError(f"--branch {branch!r} is no name that git allows for a branch; choose another")
     settings |= {"max_iterations": max_iterations} if max_iterations else {}
     settings |= {"auto": True} if auto else {}
     settings |= {"branch": branch} if branch else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -15,7 +15,7 @@ from rondel.cli.common import drive, emit, emit_json, here, json_list_option, js
 from rondel.cli.ending import Way, end_feature
 from rondel.cli.sessions import summary_json
 from rondel.engine.report import Report
-from rondel.errors import GitError, Held, NothingToDo, RondelError
+from rondel.errors import GitError, Held, NothingToDo, RondelError, UsageError
 from rondel.model.changes import Edit
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
@@ -117,13 +117,9 @@ def start(title: str, mode: str | None, description: str, source: Any, worktree:
 def _phase_options(function: F) -> F:
     for option in (
         feature_argument,
-        click.option(
-            "--continue", "how", flag_value="continue", help="Go on with a phase that is under way."
-        ),
-        click.option(
-            "--fresh", "how", flag_value="fresh", help="Begin it again; what is there is kept aside."
-        ),
-        click.option("--review", "how", flag_value="review", help="Only review the document as it stands."),
+        click.option("--continue", is_flag=True, help="Go on with a phase that is under way."),
+        click.option("--fresh", is_flag=True, help="Begin it again; what is there is kept aside."),
+        click.option("--review", is_flag=True, help="Only review the document as it stands."),
         click.option("--yes", "-y", is_flag=True, help="Go on past a warning."),
         _fail_option,
         json_option,
@@ -143,12 +139,20 @@ _fail_option = click.option(
 def _phase_door(phase: str) -> None:
     @command.command(phase, help=f"Do the phase {phase}, with its reviewer.")
     @_phase_options
-    def door(feature: str | None, how: str | None, yes: bool, fail: bool | None, as_json: bool) -> None:
-        _do_phase(phase, feature, how, yes=yes, fail=fail, as_json=as_json)
+    def door(feature: str | None, yes: bool, fail: bool | None, as_json: bool, **ways: bool) -> None:
+        _do_phase(phase, feature, _only_one(ways), yes=yes, fail=fail, as_json=as_json)
 
 
 for _phase in REVIEWED:
     _phase_door(_phase)
+
+
+def _only_one(flags: Mapping[str, bool]) -> str | None:
+    """The one flag that was given; two of them say opposite things."""
+    given = [name for name, is_given in flags.items() if is_given]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(f'--{n}' for n in given)} exclude each other; give one of them")
+    return given[0] if given else None
 
 
 def _do_phase(
@@ -322,14 +326,15 @@ def lint(files: tuple[str, ...], as_json: bool) -> None:
 
 @command.command()
 @feature_argument
-@click.option("--merge", "way", flag_value="merge", help="Merge the branch into the one checked out here.")
-@click.option("--pr", "way", flag_value="pr", help="Push the branch and open a pull request.")
-@click.option("--keep", "way", flag_value="keep", help="Leave branch and worktree as they are.")
-@click.option("--abandon", "way", flag_value="abandon", help="Give it up; the branch stays.")
+@click.option("--merge", is_flag=True, help="Merge the branch into the one checked out here.")
+@click.option("--pr", is_flag=True, help="Push the branch and open a pull request.")
+@click.option("--keep", is_flag=True, help="Leave branch and worktree as they are.")
+@click.option("--abandon", is_flag=True, help="Give it up; the branch stays.")
 @click.option("--force", is_flag=True, help="Also with unfinished tasks.")
 @click.option("--reason", default="", help="Why it is abandoned.")
-def finish(feature: str | None, way: str | None, force: bool, reason: str) -> None:
+def finish(feature: str | None, force: bool, reason: str, **ways: bool) -> None:
     """End a feature: merge it, hand it over, keep it, or give it up."""
+    way = _only_one(ways)
     hall = hall_of_features()
     ref, state = find(hall, feature)
     if state.ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -209,6 +210,8 @@ def profile_show(name: str, pairs: tuple[str, ...]) -> None:
     profile = load_profile(name, root)
     click.echo(f"{name}: {profile.description or 'no description'}")
     click.echo(f"from {profile_names(root)[name]}")
+    if wanted := profile.check_context(_context(pairs)):
+        click.echo(wanted)
     context: dict[str, object] = {"scope": "full", "with_tests": True, **_context(pairs)}
     try:
         cycles = profile.get_cycles(context)
@@ -227,7 +230,8 @@ def profile_new(name: str) -> None:
     root = here().root
     folder = new_profile(root, name).relative_to(root)
     click.echo(str(folder))
-    say(f"edit its prompts and standards; test it with `cd {folder} && python -m unittest test_profile.py`")
+    test = f"cd {shlex.quote(str(folder))} && python -m unittest test_profile.py"
+    say(f"edit its prompts and standards; test it with `{test}`")
 
 
 # -- going on -----------------------------------------------------------------------------------
@@ -394,7 +398,7 @@ def _work_out(hall: Hall, ref: SessionRef) -> None:
 @command.command()
 @session_argument
 @click.option("--into", default="", metavar="FOLDER", help="Where to, in the repository; its top by default.")
-@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--yes", "-y", is_flag=True, help="Do it without asking.")
 @click.option(
     "--overwrite", multiple=True, metavar="FILE", help="A file that was changed and may be replaced."
 )

@@ -45,6 +45,19 @@ round_option = click.option(
 )
 
 
+class _StartContext(click.Context):
+    """Of what `rondel review` itself does: its messages do not name a command that nobody typed."""
+
+    @property
+    def command_path(self) -> str:
+        """That of the group around it."""
+        return self.parent.command_path if self.parent else super().command_path
+
+
+class _Start(click.Command):
+    context_class = _StartContext
+
+
 class ReviewDoor(click.Group):
     """`rondel review TARGET` starts a review; `rondel review show` and the like are commands."""
 
@@ -67,9 +80,9 @@ def command() -> None:
     """Review a change: several reviewers, discourse, one final review, round after round."""
 
 
-@command.command(hidden=True)
+@command.command(cls=_Start, hidden=True)
 @click.argument("target", required=False)
-@click.option("--pr", type=int, help="A pull request, through gh.")
+@click.option("--pr", type=click.IntRange(min=1), help="A pull request, through gh.")
 @click.option("--team", help="Who reviews: principal:2,quality:2,security:1.")
 @click.option("--reviewer", "one_offs", multiple=True, help="A one-off reviewer, described in a sentence.")
 @click.option("--requirements", type=click.Path(path_type=Path), help="What the change must do.")

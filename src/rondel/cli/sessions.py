@@ -134,7 +134,7 @@ def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
 def watch(session: str | None, once: bool) -> None:
     """Follow a session that runs in another terminal."""
     hall = here()
-    ref = hall.find(session)
+    ref = hall.find(session, looking=True)
     screen = console()
     if once or not screen.is_terminal:
         screen.print(_watch_view(screen, hall, ref))
@@ -302,7 +302,7 @@ def _answer(
 def show(session: str | None, artifact: str | None, number: int | None, raw: bool) -> None:
     """Show a file of a session, rendered; without ARTIFACT the one that matters most."""
     hall = here()
-    ref = hall.find(session)
+    ref = hall.find(session, looking=True)
     path = hall.artifact(ref, artifact, number)
     if path is None:
         for name in hall.artifacts(ref):

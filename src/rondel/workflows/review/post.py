@@ -118,11 +118,12 @@ def plan_post(
         "api",
         "--method",
         "POST",
-        f"repos/{{owner}}/{{repo}}/pulls/{pr.number}/reviews",
+        f"repos/{{owner}}/{{repo}}/pulls/{pr.number or 'N'}/reviews",
         "--input",
         "-",
     )
-    what = f"the final review and {len(inline)} comments on lines, to pull request {pr.number}"
+    where = f"pull request {pr.number}" if pr.number else "this branch's pull request (number not known)"
+    what = f"the final review and {len(inline)} comments on lines, to {where}"
     return (Call(argv, json.dumps(payload, ensure_ascii=False, indent=2), what),)
 
 
