@@ -163,10 +163,11 @@ def test_what_is_missing_or_wrong_at_the_start_is_named_and_nothing_is_made(pers
     cases = {
         ("init", "nix"): "no profile 'nix'; there are: jpa-mt, python-service",
         ("init", "jpa-mt", "-c", "scope=full"): "jpa-mt needs -c entity=…",
+        ("init", "python-service"): "-c scope=models|service|api|full|tests",
         (*INIT[:-2], "-c", "schema-file=nix.sql"): "names no file in this repository",
         (*INIT[:-2], "-c", "schema-file=/etc/passwd"): "names no file in this repository",
         ("init", "jpa-mt", "-c", "scope=tests"): "needs code to test",
-        (*INIT[:2], *INIT[2:8], "-c", "scope=all"): "Unknown scope: all",
+        (*INIT[:2], *INIT[2:8], "-c", "scope=all"): "Unknown scope: all; there are: domain",
         ("init", "jpa-mt", "-c", "scope"): "is not KEY=VALUE",
         (*INIT, "--skip", "nix"): "no such cycle; there are: domain, service, api",
         ("init", "jpa-mt", "-c", "scope=tests", "--source-session", "nix"): "is not here",
@@ -310,6 +311,7 @@ class TestProfiles:
         assert [line.split()[0] for line in out.splitlines()] == ["jpa-mt", "python-service"]
         code, out, _ = person.rondel("profile", "show", "jpa-mt")
         assert "tests (scope tests) after api" in out
+        assert "jpa-mt needs -c entity=…, -c table=…" in out
 
     def test_a_new_profile_works_and_its_tests_pass(self, person):
         code, out, _ = person.rondel("profile", "new", "my-profile")

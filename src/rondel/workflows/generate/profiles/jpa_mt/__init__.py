@@ -11,6 +11,7 @@ from rondel.workflows.generate.profiles.markdown import MarkdownProfile
 
 SCOPES = ("domain", "service", "api", "full", "tests")
 NEEDED = ("entity", "table", "bounded_context", "scope")
+SCOPES = ("domain", "service", "api", "full", "tests")
 
 
 class JpaMt(MarkdownProfile):
@@ -46,7 +47,8 @@ class JpaMt(MarkdownProfile):
             if context.get("source_session") or context.get("source_files"):
                 return ""
             return "scope=tests needs code to test: give --source-session or --source-files"
-        missing = [f"-c {key.replace('_', '-')}=…" for key in NEEDED if not context.get(key)]
+        asked = {key: "|".join(SCOPES) if key == "scope" else "…" for key in NEEDED}
+        missing = [f"-c {k.replace('_', '-')}={value}" for k, value in asked.items() if not context.get(k)]
         return f"jpa-mt needs {', '.join(missing)}" if missing else ""
 
     def get_cycles(self, context: dict[str, Any]) -> list[CycleConfig]:
@@ -61,7 +63,7 @@ class JpaMt(MarkdownProfile):
                 CycleConfig(type="api", scope="api", depends_on=["service"]),
             ]
         else:
-            raise ValueError(f"Unknown scope: {scope}")
+            raise ValueError(f"Unknown scope: {scope}; there are: {', '.join(SCOPES)}")
         if context.get("with_tests", False) and scope != "tests":
             cycles.append(CycleConfig(type="tests", scope="tests", depends_on=[cycles[-1].type]))
         return cycles

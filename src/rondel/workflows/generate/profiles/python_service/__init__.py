@@ -10,6 +10,7 @@ from rondel.workflows.generate.models import CycleConfig
 from rondel.workflows.generate.profiles.markdown import MarkdownProfile
 
 LAYERS = ("models", "service", "api")
+SCOPES = (*LAYERS, "full", "tests")
 
 
 class PythonService(MarkdownProfile):
@@ -43,7 +44,8 @@ class PythonService(MarkdownProfile):
             if context.get("source_session") or context.get("source_files"):
                 return ""
             return "scope=tests needs code to test: give --source-session or --source-files"
-        missing = [f"-c {key}=…" for key in ("package", "entity", "scope") if not context.get(key)]
+        asked = {"package": "…", "entity": "…", "scope": "|".join(SCOPES)}
+        missing = [f"-c {key}={value}" for key, value in asked.items() if not context.get(key)]
         if missing:
             return f"python-service needs {', '.join(missing)}"
         package = str(context["package"])
@@ -60,7 +62,7 @@ class PythonService(MarkdownProfile):
         elif scope in (*LAYERS, "tests"):
             cycles = [CycleConfig(type=scope, scope=scope)]
         else:
-            raise ValueError(f"Unknown scope: {scope}")
+            raise ValueError(f"Unknown scope: {scope}; there are: {', '.join(SCOPES)}")
         if context.get("with_tests", False) and scope != "tests":
             cycles.append(CycleConfig(type="tests", scope="tests", depends_on=[c.type for c in cycles]))
         return cycles
