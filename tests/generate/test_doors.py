@@ -291,6 +291,12 @@ class TestApply:
         assert self.run("--yes").exit_code == 0
         assert (scene.root / name).read_text() == "class Newer {}\n"
 
+    def test_code_that_is_gone_is_named_and_nothing_empty_is_written(self, scene):
+        name = "src/main/java/com/example/catalog/Product.java"
+        (scene.folder / f"domain/iteration-1/code/{name}").unlink()
+        assert f"{name} is gone" in str(self.run("--yes").exception)
+        assert not (scene.root / "src").exists()
+
     def test_a_link_that_leads_out_of_the_repository_is_not_followed(self, scene, tmp_path):
         (tmp_path / "outside").mkdir()
         (scene.root / "src").symlink_to(tmp_path / "outside")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from shutil import which
@@ -516,6 +517,17 @@ def test_files_of_a_session_that_is_damaged_are_reported_and_left_alone(tmp_path
         assert found.status is Status.DAMAGED
         assert found.problems[0].file == "session.json"
         assert list(scene.hall.workflow("generate").plan(scene.state)) == []
+
+
+def test_an_index_beyond_the_last_cycle_means_the_last_one(tmp_path):
+    scene = Scene(tmp_path / "repo")
+    path = scene.folder / "session.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"current_cycle_index": 99}))
+    state = scene.hall.state(scene.ref)
+    assert "Cycle: 4/4 (tests)" in status_text(state.session)
+    assert scene.hall.workflow("generate").artifact(state, None).startswith("tests/")
+    with pytest.raises(UsageError, match="tests has not begun"):
+        people.retry(state, None, None, "", AT)
 
 
 def test_a_cycle_type_in_the_document_that_leads_elsewhere_is_damage(tmp_path):

@@ -208,7 +208,27 @@ def test_cancelling_keeps_the_format(tmp_path, monkeypatch):
     assert "cycles" not in kept(root)
 
 
-def test_an_unusable_document_is_a_problem_not_an_error(tmp_path):
+def test_unreviewed_code_is_not_taken_over(tmp_path, monkeypatch):
     root = repo(tmp_path / "repo")
-    put(root, (document("plan", "prompt", artifacts=[{"nothing": 1}]), {}))
+    put(root, (document("review", "response"), {"iteration-1/code/Item.java": "class Item {}\n"}))
+    monkeypatch.chdir(root)
+    refused = CliRunner().invoke(command, ["apply", ID, "--yes"])
+    assert "has no completed cycle with code yet" in str(refused.exception)
+    assert not (root / "Item.java").exists()
+
+
+DEEP: list = []
+for _ in range(300):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"artifacts": [{"nothing": 1}]}, {"current_iteration": 10**9}, {"retry_count": 10**9}, {"deep": DEEP}],
+    ids=["an artifact", "iterations without end", "retries without end", "nested too deeply"],
+)
+@pytest.mark.timeout(20)
+def test_an_unusable_document_is_a_problem_not_an_error(tmp_path, wrong):
+    root = repo(tmp_path / "repo")
+    put(root, (document("plan", "prompt", **wrong), {}))
     assert hall(root, Scripted(answer)).summary(REF).status is Status.DAMAGED

@@ -50,6 +50,15 @@ class Snapshot(Protocol):
         ...
 
 
+LEVELS_MAX = 100
+
+
+def is_deep(value: object, levels: int = LEVELS_MAX) -> bool:
+    """Whether a JSON value is nested deeper than any document is; what walks through it might not end."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(is_deep(v, levels - 1) for v in inner if isinstance(v, dict | list)) if levels else True
+
+
 def parse_json(data: bytes | None) -> object:
     """The JSON value of these bytes, or None."""
     if data is None:

@@ -225,7 +225,14 @@ def finished_code(state: State) -> dict[str, str]:
             places |= _last_iteration(state, track.cycle.current_iteration)
         elif track.cycle.status is WorkflowStatus.COMPLETED:
             places |= {name: a.path for name, a in newest(track.cycle.artifacts).items()}
-    return {name: state.files.text(path) or "" for name, path in sorted(places.items())}
+    return {name: _there(state, path) for name, path in sorted(places.items())}
+
+
+def _there(state: State, path: str) -> str:
+    text = state.files.text(path)
+    if text is None:
+        raise RondelError(f"{state.ref.folder}/{path} is gone; bring it back, or retry its cycle")
+    return text
 
 
 def _last_iteration(state: State, last: int) -> dict[str, str]:
@@ -278,13 +285,16 @@ class Copy:
 
 def copies(root: Path, state: State, into: str = "") -> list[Copy]:
     """What taking the finished code over would do, file by file. Nothing is written."""
+    if state.flat and state.session and state.session.status is not WorkflowStatus.COMPLETED:
+        return []
     applied = state.files.json(layout.APPLIED)
     left = applied if isinstance(applied, dict) else {}
     out = []
     below = into.rstrip("/").removeprefix("./")
     for name, text in finished_code(state).items():
         path = inside(name if below in ("", ".") else f"{below}/{name}", "the file")
-        if PurePosixPath(path).parts[0] in (".git", ".aiwf"):
+        parts = PurePosixPath(path.casefold()).parts
+        if ".git" in parts or parts[0] == ".aiwf":
             raise UnsafePath(
                 f"the file {path!r} would change the repository's own files; choose another folder"
             )

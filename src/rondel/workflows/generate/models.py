@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION = 3
+COUNT_MAX = 10_000  # a document that counts further is damaged
 
 
 class WorkflowPhase(StrEnum):
@@ -97,7 +98,7 @@ class CycleState(_Document):
     stage: WorkflowStage = WorkflowStage.PROMPT
     status: WorkflowStatus = WorkflowStatus.IN_PROGRESS
     iterations: list[IterationState] = Field(default_factory=list)
-    current_iteration: int = Field(default=1, ge=1)
+    current_iteration: int = Field(default=1, ge=1, le=COUNT_MAX)
     iterations_before: int = 0  # how many a person's retry has set aside from the limit
     stale: bool = False
     standards_hash: str | None = None
@@ -111,7 +112,9 @@ class CycleState(_Document):
     outputs_hash: str | None = None  # of the artifacts, when it was last completed
     approval_feedback: str | None = None
     last_error: str | None = None
-    retry_count: int = Field(default=0, ge=0)  # how many versions of the stage's file were given up
+    retry_count: int = Field(
+        default=0, ge=0, le=COUNT_MAX
+    )  # how many versions of the stage's file were given up
     started_at: str | None = None
     completed_at: str | None = None
 
@@ -140,9 +143,14 @@ class WorkflowState(_Document):
     updated_at: str | None = None
 
     @property
+    def current_index(self) -> int:
+        """Which cycle is due, or the last one."""
+        return min(self.current_cycle_index, len(self.cycles) - 1)
+
+    @property
     def current(self) -> CycleState:
         """The cycle that is due, or the last one."""
-        return self.cycles[min(self.current_cycle_index, len(self.cycles) - 1)]
+        return self.cycles[self.current_index]
 
     @property
     def status(self) -> WorkflowStatus:

@@ -89,7 +89,7 @@ def _track(state: State, name: str | None) -> Track:
         if not stopped and state.session.status is WorkflowStatus.COMPLETED and len(state.tracks) > 1:
             there = ", ".join(t.cycle.type for t in state.tracks)
             raise UsageError(f"{state.ref.name} is complete; name the cycle to redo with --cycle: {there}")
-        return stopped[0] if stopped else state.tracks[state.session.current_cycle_index]
+        return stopped[0] if stopped else state.tracks[state.session.current_index]
     for track in state.tracks:
         if track.cycle.type == name:
             return track

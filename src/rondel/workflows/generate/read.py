@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rondel.model.changes import Document
-from rondel.model.snapshot import Snapshot
+from rondel.model.snapshot import Snapshot, is_deep
 from rondel.model.summary import Problem
 from rondel.model.workflow import SessionRef
 from rondel.workflows.generate import documents, layout, v2
@@ -248,11 +248,11 @@ def read(files: Snapshot, ref: SessionRef) -> State:
     """What the files show. Total."""
     raw = files.json(layout.SESSION)
     request = read_request(files)
-    if not isinstance(raw, dict):
+    if not isinstance(raw, dict) or is_deep(raw):
         missing = Problem(
             "session-invalid",
             layout.SESSION,
-            "it is not a JSON object",
+            "it is nested too deeply" if isinstance(raw, dict) else "it is not a JSON object",
             "restore it, or start another session",
         )
         return State(ref, files, {}, None, request, problems=(missing,))

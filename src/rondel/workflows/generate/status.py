@@ -20,10 +20,9 @@ MARKS = {
 
 def status_text(session: WorkflowState) -> str:
     """Where a session stands, cycle by cycle."""
-    number = session.cycles.index(session.current) + 1
     lines = [
         f"Session: {session.session_id}",
-        f"Cycle: {number}/{len(session.cycles)} ({session.current.type})",
+        f"Cycle: {session.current_index + 1}/{len(session.cycles)} ({session.current.type})",
         f"Phase: {position(session.current)}",
         f"Status: {session.status.name}",
         "",

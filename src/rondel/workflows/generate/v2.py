@@ -16,6 +16,7 @@ from rondel.model.summary import Problem
 from rondel.workflows.generate.documents import DAMAGED, Change
 from rondel.workflows.generate.layout import SESSION, Paths
 from rondel.workflows.generate.models import (
+    COUNT_MAX,
     CycleState,
     IterationState,
     WorkflowPhase,
@@ -73,7 +74,7 @@ def parse(document: Document, files: Snapshot) -> tuple[WorkflowState | None, Pr
                 "current_iteration": number,
                 "iterations": []
                 if document.get("phase") == "init"
-                else [_iteration(n) for n in range(1, number + 1)],
+                else [_iteration(n) for n in range(1, min(number, COUNT_MAX) + 1)],
             }
         )
         state = WorkflowState.model_validate(

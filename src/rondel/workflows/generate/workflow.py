@@ -70,7 +70,7 @@ class Generate(Workflow[State]):
         """See `Workflow`. The file of the stage that is due, of the current cycle."""
         if state.session is None:
             return None
-        track = state.tracks[state.session.current_cycle_index]
+        track = state.tracks[state.session.current_index]
         return track.file if number is None else track.paths.response(number, track.cycle.phase)
 
     def settings(self) -> Mapping[str, object]:
