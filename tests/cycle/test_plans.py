@@ -126,6 +126,13 @@ def test_requirements_without_an_id_get_the_next_free_one():
     assert number_requirements(text) == text.replace("- new", "- REQ-003: new")
 
 
+@pytest.mark.timeout(20)
+def test_a_heading_of_blanks_takes_time_in_proportion_to_its_length():
+    text = f"# Edge{' ' * 300_000}cases ##\n- one\n# Edge cases ##\n- two\n"
+    assert items_under(text, "edge cases") == ["two"]
+    assert number_requirements(text) == text
+
+
 def test_a_name_with_a_number_is_not_an_id():
     head = "# Requirements\n\n- **AC-1** is one\n- [US-3] too\n- F2: and this\n"
     text = head + "- UTF-8 names are kept\n- HTTP2 works\n"

@@ -44,6 +44,7 @@ FORMS = {
     "markers with a fence and words after it": "<<<FILE: src/A.java>>>\n```java\nclass A {}\n```\nDone.\n",
     "markers with a fence": "<<<FILE: src/A.java>>>\n```java\nclass A {}\n```\n<<<END FILE>>>\nBye.\n",
     "windows lines": "```java\r\n// src/A.java\r\nclass A {}\r\n```\r\n",
+    "a path from the folder itself": "```java path=./src/A.java\nclass A {}\n```",
     "an empty line after the comment": "```java\n// src/A.java\n\nclass A {}\n```",
 }
 
@@ -158,3 +159,21 @@ def test_hostile_paths_never_leave_the_folder(pieces):
 def test_any_text_gives_files_or_an_error(text):
     result = extract(text)
     assert bool(result.files) != bool(result.error)
+
+
+LONG = 300_000
+ENDLESS = {
+    "blanks in a fence": f"```a{' ' * LONG}x\na\n```\n",
+    "blanks in a comment": f"```py\n// a{' ' * LONG}x\na\n```\n",
+    "blanks in a block comment": f"```py\n/* a{' ' * LONG}x\na\n```\n",
+    "blanks in a marker": f"<<<FILE: a{' ' * LONG}x\na\n",
+    "a long word above": f"{'a' * LONG}\n```py\nx\n```\n",
+    "a long word in a fence": f"```{'a' * LONG}\nx\n```\n",
+    "fences that never close": "```py path=a.py\n" * (LONG // 16),
+}
+
+
+@pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS.keys())
+@pytest.mark.timeout(20)
+def test_a_degenerate_answer_takes_time_in_proportion_to_its_length(text):
+    assert extract(text).error

@@ -68,3 +68,13 @@ def test_only_a_whole_block_with_the_word_passes(text):
     if parse_verdict(text).passed:
         assert "@@@REVIEW_META" in text
         assert "pass" in text.lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["@@@REVIEW_META\n" * 100_000, f"@@@REVIEW_META\nverdict: a{' ' * 500_000}x\n@@@\n"],
+    ids=["a block opened again and again", "blanks"],
+)
+@pytest.mark.timeout(20)
+def test_a_degenerate_review_is_refused_at_once(text):
+    assert parse_verdict(text).error

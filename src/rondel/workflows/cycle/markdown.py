@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 ITEMS_MAX = 500
-_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
+_HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 _ITEM = re.compile(r"^(\s*)(?:[-*+]|\d{1,4}[.)])\s+(\S.*)$")
 _NUMBERED = r"[A-Z][A-Z0-9]{0,7}-?\d{1,5}"
 _ID = re.compile(  # `REQ-1 …`, `**AC-1** …`, `[US-3] …`, `F2: …`; not `UTF-8 …`
@@ -76,7 +76,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
             continue
         heading = None if fenced else _HEADING.match(line)
         if heading:
-            yield "heading", heading[2]
+            yield "heading", heading[2].rstrip().rstrip("#").rstrip()
         else:
             yield "item" if not fenced and _ITEM.match(line) else "text", line
 

@@ -24,9 +24,13 @@ from rondel.model.names import inside, is_safe_name
 TEXT_MAX = 5_000_000
 FILE_MAX = 500_000
 FILES_MAX = 200
+NAME_MAX = 1_000  # a longer word is no path
+LINE_MAX = 4_000  # of the line above a block
 
-_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})[ \t]*(.*?)[ \t]*")
-_MARKER = re.compile(r"[ \t]*<<<[ \t]*FILE:[ \t]*(.*?)[ \t]*>>>[ \t]*")
+# What stands between blanks is stripped by code: two repetitions side by side would take
+# the square of a line's length.
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})(.*)")
+_MARKER = re.compile(r"[ \t]*<<<[ \t]*FILE:(.*)>>>[ \t]*")
 _MARKER_END = re.compile(r"[ \t]*<<<[ \t]*END(?:[ _-]*FILE)?[^>]*>>>[ \t]*", re.IGNORECASE)
 _KEYED = re.compile(
     r"""(?:^|[\s{])(?:path|file|filename|filepath|title|name)\s*[=:]\s*("[^"]*"|'[^']*'|[^\s}]+)""",
@@ -34,9 +38,9 @@ _KEYED = re.compile(
 )
 _LABEL = re.compile(r"(?:file(?:name| name| ?path)?|path|datei)\s*:\s*", re.IGNORECASE)
 _COMMENTS = (
-    re.compile(r"[ \t]*(?://+|#+|--+|;+|%+)[ \t]*(.*?)[ \t]*"),
-    re.compile(r"[ \t]*/\*+[ \t]*(.*?)[ \t]*\*+/[ \t]*"),
-    re.compile(r"[ \t]*<!--[ \t]*(.*?)[ \t]*-->[ \t]*"),
+    re.compile(r"[ \t]*(?://+|#+|--+|;+|%+)(.*)"),
+    re.compile(r"[ \t]*/\*+(.*)\*/[ \t]*"),
+    re.compile(r"[ \t]*<!--(.*)-->[ \t]*"),
 )
 _NAME = re.compile(r"[^\s`'\"<>|]*[\w-]+\.[A-Za-z][A-Za-z0-9]{0,9}")
 _BARE = ("Dockerfile", "Makefile")
@@ -64,7 +68,7 @@ def extract(text: str) -> Extracted:
         return Extracted(error=f"the response has {len(text)} characters; at most {TEXT_MAX} are read")
     lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     found = list(_marked(lines) if any(_MARKER.fullmatch(line) for line in lines) else _fenced(lines))
-    return checked(CodeFile(path, body) for path, body in found)
+    return checked(CodeFile(path.removeprefix("./"), body) for path, body in found)
 
 
 def checked(found: Iterator[CodeFile] | list[CodeFile] | tuple[CodeFile, ...]) -> Extracted:
@@ -131,7 +135,7 @@ def _marked(lines: list[str]) -> Iterator[tuple[str, str]]:
         if marker or (name and _MARKER_END.fullmatch(line)):
             if name:
                 yield name, _unfenced(body)
-            name, body = (marker[1].strip("`\"'") if marker else ""), []
+            name, body = (marker[1].strip(" \t").strip("`\"'") if marker else ""), []
         elif name:
             body.append(line)
 
@@ -158,7 +162,7 @@ def _fenced(lines: list[str]) -> Iterator[tuple[str, str]]:
             else:
                 body.append(line)
         elif (opening := _FENCE.fullmatch(line)) and "`" not in opening[2]:
-            fence, info, above, body = opening[1], opening[2], last, []
+            fence, info, above, body = opening[1], opening[2].strip(" \t"), last, []
         elif line.strip():
             last = line
     if fence:
@@ -207,7 +211,7 @@ def _of_comment(line: str) -> str | None:
     for pattern in _COMMENTS:
         match = pattern.fullmatch(line)
         if match:
-            inner = match[1].strip()
+            inner = match[1].strip(" \t*")
             labelled = _LABEL.match(inner)
             word = inner[labelled.end() :].strip() if labelled else inner
             return word.strip("`\"'") if _looks_like_a_path(word.strip("`\"'")) else None
@@ -216,7 +220,7 @@ def _of_comment(line: str) -> str | None:
 
 def _of_line(line: str) -> str | None:
     """The name in the line above a block: a heading, bold, code or a label."""
-    plain = re.sub(r"^[ \t]*(?:#{1,6}|[-*+]|\d{1,3}[.)])?[ \t]+", "", f" {line}").strip()
+    plain = re.sub(r"^[ \t]*(?:#{1,6}|[-*+]|\d{1,3}[.)])?[ \t]+", "", f" {line[:LINE_MAX]}").strip()
     coded = re.findall(r"`([^`]+)`", plain)
     paths = [str(w) for w in coded if _looks_like_a_path(w)]
     if len(paths) == 1:
@@ -228,4 +232,4 @@ def _of_line(line: str) -> str | None:
 
 
 def _looks_like_a_path(word: str) -> bool:
-    return bool(_NAME.fullmatch(word)) or word.rsplit("/", 1)[-1] in _BARE
+    return len(word) <= NAME_MAX and (bool(_NAME.fullmatch(word)) or word.rsplit("/", 1)[-1] in _BARE)

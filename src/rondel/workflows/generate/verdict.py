@@ -9,8 +9,9 @@ OPEN = "@@@REVIEW_META"
 FORM = f"{OPEN}\nverdict: PASS\nissues_total: 0\nissues_critical: 0\nmissing_inputs: 0\n@@@"
 COUNTS = ("issues_total", "issues_critical", "missing_inputs")
 TEXT_MAX = 2_000_000
+BLOCKS_MAX = 20
 _BLOCK = re.compile(r"^[ \t>]*@@@REVIEW_META[ \t]*\n(.*?)^[ \t>]*@@@[ \t]*$", re.DOTALL | re.MULTILINE)
-_LINE = re.compile(r"[ \t>]*[*`-]*[ \t]*(\w+)[*`]*[ \t]*:[ \t]*(.*?)[ \t]*")
+_LINE = re.compile(r"[ \t>]*[*`-]*[ \t]*(\w+)[*`]*[ \t]*:(.*)")
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,9 @@ def parse_verdict(text: str) -> Verdict:
     if len(text) > TEXT_MAX:
         return Verdict(error=f"the review has {len(text)} characters; at most {TEXT_MAX} are read")
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    blocks = _BLOCK.findall(plain)
-    if not blocks or plain.count(OPEN) != len(blocks):
+    opened = plain.count(OPEN)
+    blocks = _BLOCK.findall(plain) if opened <= BLOCKS_MAX else []
+    if not blocks or opened != len(blocks):
         return Verdict(error=f"there is no complete block at its end; end with\n{FORM}")
     found = [_one(body) for body in blocks]
     wrong = next((v for v in found if v.error), None)
@@ -45,10 +47,9 @@ def _one(body: str) -> Verdict:
         match = _LINE.fullmatch(line)
         if match is None:
             return Verdict(error=f"the line {line.strip()!r} of its block is not `name: value`")
-        key = match[1].lower()
-        if key in fields and fields[key] != match[2]:
+        key, value = match[1].lower(), match[2].strip(" \t")
+        if fields.setdefault(key, value) != value:
             return Verdict(error=f"its block says {key} twice")
-        fields[key] = match[2]
     word = fields.get("verdict", "").strip("*`\"' ").upper()
     if word not in ("PASS", "FAIL"):
         return Verdict(error=f"its verdict is {fields.get('verdict')!r}; it must be PASS or FAIL")
