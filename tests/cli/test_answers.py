@@ -45,10 +45,13 @@ def test_an_approval_goes_on_to_the_end(root, rondel):
     assert answer["at"]
 
 
-def test_an_answer_can_be_noted_without_going_on(root, rondel):
+def test_an_answer_can_be_noted_without_going_on(root, rondel, capsys):
     start(root)
     rondel("run")
-    assert rondel("approve", "--no-run") == 0
+    capsys.readouterr()
+    assert rondel("approve", "--no-run", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["session"], said["answer"]) == (REF.name, "approve")
     assert not (root / REF.folder / "final.md").exists()
     assert rondel("resume") == 0
 

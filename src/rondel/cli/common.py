@@ -21,6 +21,9 @@ PIPE_WIDTH = 240
 NEXT_SAID = (Stopped.COMPLETED, Stopped.WAITING, Stopped.FAILED)  # ends after which a person does something
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+agents_option = click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once.")
+wait_option = click.option("--wait", is_flag=True, help="Wait for a vendor's usage limit to pass.")
+no_run_option = click.option("--no-run", is_flag=True, help="Only note it; do not go on.")
 json_list_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON list instead of text."
 )

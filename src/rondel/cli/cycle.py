@@ -9,7 +9,16 @@ from typing import NoReturn
 import click
 
 from rondel.api import Hall, now
-from rondel.cli.common import emit, here, json_option, run_session, say
+from rondel.cli.common import (
+    agents_option,
+    emit,
+    here,
+    json_option,
+    no_run_option,
+    run_session,
+    say,
+    wait_option,
+)
 from rondel.cli.sessions import problem_json, summary_json
 from rondel.errors import UsageError
 from rondel.model.summary import Status, Summary
@@ -26,11 +35,9 @@ KIND = {"ra": "requirement_update", "ep": "clarification", "cd": "issue_fix", "v
 
 cycle_argument = click.argument("cycle", required=False)
 named_cycle = click.argument("cycle")
-agents_option = click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once.")
 limit_option = click.option(
     "--max-iterations", type=click.IntRange(min=1), help="How many iterations at most."
 )
-no_run_option = click.option("--no-run", is_flag=True, help="Only note it; do not go on.")
 
 
 @click.group()
@@ -47,6 +54,7 @@ def command() -> None:
 )
 @click.option("--branch", help="Where the work lands; a branch of its own when not given.")
 @agents_option
+@wait_option
 @no_run_option
 @json_option
 def start(
@@ -56,6 +64,7 @@ def start(
     auto: bool,
     branch: str | None,
     agents_max: int | None,
+    wait: bool,
     no_run: bool,
     as_json: bool,
 ) -> None:
@@ -77,7 +86,7 @@ def start(
         if as_json:
             emit({"session": ref.name, "path": ref.folder})
         return
-    _run(hall, ref, as_json=as_json, agents_max=agents_max)
+    _run(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait)
 
 
 @command.command()
@@ -124,7 +133,7 @@ def stop(cycle: str | None, finish: bool) -> None:
 @command.command()
 @cycle_argument
 @agents_option
-@click.option("--wait", is_flag=True, help="Wait for a vendor's usage limit to pass.")
+@wait_option
 @json_option
 def resume(cycle: str | None, agents_max: int | None, wait: bool, as_json: bool) -> None:
     """Go on with a cycle; what failed for want of an answer is tried again."""

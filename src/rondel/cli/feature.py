@@ -11,7 +11,17 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from rondel.api import Hall
-from rondel.cli.common import drive, emit, emit_json, here, json_list_option, json_option, report_json, say
+from rondel.cli.common import (
+    drive,
+    emit,
+    emit_json,
+    here,
+    json_list_option,
+    json_option,
+    report_json,
+    say,
+    wait_option,
+)
 from rondel.cli.ending import Way, end_feature
 from rondel.cli.sessions import summary_json
 from rondel.engine.report import Report
@@ -122,6 +132,7 @@ def _phase_options(function: F) -> F:
         click.option("--review", is_flag=True, help="Only review the document as it stands."),
         click.option("--yes", "-y", is_flag=True, help="Go on past a warning."),
         _fail_option,
+        wait_option,
         json_option,
     ):
         function = option(function)
@@ -132,15 +143,17 @@ _fail_option = click.option(
     "--fail-on-changes/--no-fail-on-changes",
     "fail",
     default=None,
-    help="Exit 4 when the reviewer did not approve; the default under CI.",
+    help="Exit 4 when the reviewer did not approve; the default where CI is set.",
 )
 
 
 def _phase_door(phase: str) -> None:
     @command.command(phase, help=f"Do the phase {phase}, with its reviewer.")
     @_phase_options
-    def door(feature: str | None, yes: bool, fail: bool | None, as_json: bool, **ways: bool) -> None:
-        _do_phase(phase, feature, _only_one(ways), yes=yes, fail=fail, as_json=as_json)
+    def door(
+        feature: str | None, yes: bool, fail: bool | None, wait: bool, as_json: bool, **ways: bool
+    ) -> None:
+        _do_phase(phase, feature, _only_one(ways), yes=yes, fail=fail, wait=wait, as_json=as_json)
 
 
 for _phase in REVIEWED:
@@ -156,7 +169,14 @@ def _only_one(flags: Mapping[str, bool]) -> str | None:
 
 
 def _do_phase(
-    phase: str, feature: str | None, how: str | None, *, yes: bool, fail: bool | None, as_json: bool
+    phase: str,
+    feature: str | None,
+    how: str | None,
+    *,
+    yes: bool,
+    fail: bool | None,
+    wait: bool,
+    as_json: bool,
 ) -> NoReturn:
     hall = hall_of_features()
     ref, state = find(hall, feature)
@@ -170,7 +190,7 @@ def _do_phase(
         how = click.prompt(f"{phase} was started and not completed", type=words, default="continue")
     request = {"command": "phase", "phase": phase, "how": how, "proceed": proceed, "checks": _checks(hall)}
     hall.ask_for(ref, request)
-    report = drive(hall, ref, as_json=as_json, retry=True)  # a person asks, so it is tried again
+    report = drive(hall, ref, as_json=as_json, wait=wait, retry=True)  # a person asks, so it is tried again
     _leave(hall, ref, report, [phase], fail=fail, as_json=as_json)
 
 
@@ -215,8 +235,11 @@ def _leave(
 @click.option("--until", type=click.Choice(list(REVIEWED)), help="The last phase to do.")
 @click.option("--auto", is_flag=True, help="Do not stop for a reviewer's concerns.")
 @_fail_option
+@wait_option
 @json_option
-def run(feature: str | None, until: str | None, auto: bool, fail: bool | None, as_json: bool) -> None:
+def run(
+    feature: str | None, until: str | None, auto: bool, fail: bool | None, wait: bool, as_json: bool
+) -> None:
     """Do every phase that is left, stopping where a person is needed."""
     hall = hall_of_features()
     ref, state = find(hall, feature)
@@ -226,7 +249,7 @@ def run(feature: str | None, until: str | None, auto: bool, fail: bool | None, a
         raise NothingToDo(f"{ref.name}: every phase is done; `rondel feature finish` ends it")
     before = state.completed
     hall.ask_for(ref, {"command": "run", "until": until, "auto": auto, "checks": _checks(hall)})
-    report = drive(hall, ref, as_json=as_json, retry=True)  # a person asks, so it is tried again
+    report = drive(hall, ref, as_json=as_json, wait=wait, retry=True)  # a person asks, so it is tried again
     after: State = hall.state(ref)
     done = [p for p in REVIEWED if p in after.completed - before]
     _leave(hall, ref, report, done, fail=fail, as_json=as_json)

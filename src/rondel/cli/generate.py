@@ -12,7 +12,16 @@ from typing import NoReturn, TypeVar
 import click
 
 from rondel.api import Hall
-from rondel.cli.common import emit, here, json_option, run_session, say
+from rondel.cli.common import (
+    agents_option,
+    emit,
+    here,
+    json_option,
+    no_run_option,
+    run_session,
+    say,
+    wait_option,
+)
 from rondel.cli.sessions import summary_json
 from rondel.errors import ConfigError, NothingToDo, UsageError
 from rondel.model.actions import Derive
@@ -37,7 +46,6 @@ def _name_of(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[s
 
 
 session_argument = click.argument("session", required=False, shell_complete=_name_of)
-no_run_option = click.option("--no-run", is_flag=True, help="Only note it; do not go on.")
 
 
 @click.group()
@@ -240,7 +248,7 @@ def profile_new(name: str) -> None:
 def _going(command_: F) -> F:
     """The options of going on with a session."""
     for option in (
-        click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once."),
+        agents_option,
         json_option,
         session_argument,
     ):
@@ -252,7 +260,7 @@ def _going(command_: F) -> F:
 @_going
 @click.option("--auto/--no-auto", default=None, help="Let every prompt and response pass without asking.")
 @click.option("--parallel/--no-parallel", default=None, help="Run independent cycles at once.")
-@click.option("--wait", is_flag=True, help="Wait for a vendor's usage limit to pass.")
+@wait_option
 def run(
     session: str | None,
     as_json: bool,

@@ -11,7 +11,17 @@ import click
 from rich.markdown import Markdown
 
 from rondel.api import Hall, now
-from rondel.cli.common import console, drive, emit, here, json_option, report_json, say
+from rondel.cli.common import (
+    agents_option,
+    console,
+    drive,
+    emit,
+    here,
+    json_option,
+    report_json,
+    say,
+    wait_option,
+)
 from rondel.cli.tables import table
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document, text
@@ -95,8 +105,8 @@ def command() -> None:
     help="Exit 4 when the verdict is not an approval; the default where CI is set.",
 )
 @click.option("--sarif", type=click.Path(path_type=Path), help="Leave the findings as SARIF, too.")
-@click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once.")
-@click.option("--wait", is_flag=True, help="Wait for a vendor's usage limit to pass.")
+@agents_option
+@wait_option
 @json_option
 def start(
     target: str | None,

@@ -14,7 +14,17 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from rondel.api import Hall
-from rondel.cli.common import console, emit, here, json_option, run_session, say
+from rondel.cli.common import (
+    agents_option,
+    console,
+    emit,
+    here,
+    json_option,
+    no_run_option,
+    run_session,
+    say,
+    wait_option,
+)
 from rondel.cli.live import clock, cost
 from rondel.cli.tables import table
 from rondel.engine.ledger import usage_of
@@ -182,8 +192,8 @@ def _going_on(command: F) -> F:
     for option in (
         click.option("--refresh", is_flag=True, help="Redo stale files and what depends on them."),
         click.option("--retry", is_flag=True, help="Give failed and parked actions their attempts back."),
-        click.option("--wait", is_flag=True, help="Wait for a vendor's usage limit to pass."),
-        click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once."),
+        wait_option,
+        agents_option,
         json_option,
         session_argument,
     ):
@@ -243,7 +253,7 @@ def _control(session: str | None, word: str) -> None:
 def _answering(command: F) -> F:
     """The options of answering a question."""
     for option in (
-        click.option("--no-run", is_flag=True, help="Only note the answer; do not go on."),
+        no_run_option,
         click.option("--on", "path", help="Which question, when several wait."),
         json_option,
         session_argument,
@@ -284,12 +294,13 @@ def _answer(
     ref = hall.find(session)
     question = hall.decide(ref, answer, path=path, comment=comment)
     say(f"{ref.name}: {answer}: {question.question}")
-    if no_run:
-        return
-    if hall.goes_on(ref):
+    goes_on = not no_run and hall.goes_on(ref)
+    if goes_on:
         say(f"{ref.name}: its driver goes on; `rondel watch {ref.name}` follows it")
-        return
-    run_session(hall, ref, as_json=as_json)
+    if not no_run and not goes_on:
+        run_session(hall, ref, as_json=as_json)
+    if as_json:
+        emit({"session": ref.name, "question": question.question, "answer": answer})
 
 
 @click.command()

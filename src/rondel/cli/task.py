@@ -11,7 +11,16 @@ from typing import TypeVar
 import click
 
 from rondel.api import Hall
-from rondel.cli.common import emit, emit_json, here, json_list_option, json_option, run_session, say
+from rondel.cli.common import (
+    emit,
+    emit_json,
+    here,
+    json_list_option,
+    json_option,
+    run_session,
+    say,
+    wait_option,
+)
 from rondel.errors import NothingToDo, RondelError, UsageError
 from rondel.model.workflow import SessionRef
 from rondel.workflows.task import files, layout, trust
@@ -175,7 +184,12 @@ def complete(name: str | None) -> None:
 @click.option("--requirement", multiple=True, help="What must be true afterwards.")
 @click.option("--acceptance", multiple=True, help="How to tell that it is done.")
 @click.option(
-    "--type", "kind", type=click.Choice([t.value for t in TaskType]), default="feature", show_default=True
+    "--type",
+    "kind",
+    type=click.Choice([t.value for t in TaskType]),
+    default="feature",
+    show_default=True,
+    help="What kind of work it is.",
 )
 @click.option("--agent", help="The agent, by name; otherwise chosen by type and title.")
 @click.option("--parent", metavar="ID", help="Make it a subtask of this task.")
@@ -283,7 +297,7 @@ def _propose(hall: Hall, ref: SessionRef, request: dict[str, object], *, as_json
 @command.command()
 @click.argument("task_ids", nargs=-1)
 @click.option("-j", "--jobs", type=click.IntRange(1, 256), help="How many tasks at once.")
-@click.option("--wait", is_flag=True, help="When parked by a usage limit, wait and go on.")
+@wait_option
 @session_option
 @json_option
 def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | None, as_json: bool) -> None:
