@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from agents_support import FAKES, TAG, alive, child, fake, wait_until
 
-from rondel.agents import reaper
+from rondel.agents import leftovers, reaper
 from rondel.agents.leftovers import end_leftovers
 from rondel.agents.process import Exit, Reason, Verdict, clean_env, finished, output, run, tail
+from rondel.errors import RondelError
 
 
 def go(tmp_path, tag, argv, *, on_line=None, on_err=None, **changes) -> Exit:
@@ -259,6 +260,23 @@ def test_an_answer_that_was_complete_when_the_driver_died_is_found(tmp_path, tag
     ended = finished(tmp_path / "spool")
     assert ended is not None
     assert ended.ok
+
+
+def test_what_cannot_be_ended_is_named_and_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(leftovers, "KILL_S", 0.05)
+    monkeypatch.setattr(reaper, "send", lambda *_: False)  # as for a process of another user
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    other = subprocess.Popen(["sleep", "60"], env={reaper.MARK: "t"})
+    try:
+        known = {"pid": other.pid, "start": reaper.start_time(other.pid), "boot": reaper.boot(), "token": "t"}
+        for start in (known["start"], "the reaper is gone, its child is not"):
+            (spool / "reaper.json").write_text(json.dumps({**known, "start": start}))
+            with pytest.raises(RondelError, match=f"process {other.pid}"):
+                end_leftovers(tmp_path, wait_s=0)
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_a_process_number_that_was_given_to_another_is_left_alone(tmp_path, tag):

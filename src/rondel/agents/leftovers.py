@@ -15,20 +15,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rondel.agents import reaper
+from rondel.errors import RondelError
 
+KILL_S = 10.0  # from the first SIGKILL; what is there after it cannot be ended by us
 _STEP_S = 0.02
 
 
 def end_leftovers(folder: Path, wait_s: float = 10) -> int:
     """After this returns, no child whose spool is `folder`, or lies below it, runs any more.
 
-    Waits up to `wait_s` for their reapers, then kills. Returns how many processes had to be
-    waited for or killed. A spool whose `exit.json` is there is settled and costs one look.
+    Waits up to `wait_s` for their reapers, then kills; RondelError names what does not even
+    end then. Returns how many processes had to be waited for or killed. A spool whose
+    `exit.json` is there is settled and costs one look.
     """
     marks = [mark for spool in _spools(folder) if (mark := _mark(spool)) is not None]
     deadline = time.monotonic() + wait_s
     waited = sum(_wait(pid, start, deadline) for pid, start, _ in marks)
-    return waited + _kill_marked({token for _, _, token in marks})
+    return waited + _kill_marked({token for _, _, token in marks}, max(deadline, time.monotonic()) + KILL_S)
 
 
 def _spools(folder: Path) -> Iterator[Path]:
@@ -58,15 +61,26 @@ def _wait(pid: int, start: str, deadline: float) -> bool:
     while reaper.start_time(pid) == start:
         if time.monotonic() >= deadline:
             reaper.send(pid, start, signal.SIGKILL)
+        if time.monotonic() >= deadline + KILL_S:
+            raise _immortal([pid])
         time.sleep(_STEP_S)
     return True
 
 
-def _kill_marked(tokens: set[str], wait_s: float = 10) -> int:
+def _immortal(pids: list[int]) -> RondelError:
+    names = ", ".join(map(str, pids))
+    return RondelError(
+        f"what an earlier run started still runs and cannot be ended by us: process {names}; "
+        "end it as the user it belongs to, then go on"
+    )
+
+
+def _kill_marked(tokens: set[str], deadline: float) -> int:
     """Kill whatever carries one of the tokens, until there is nothing."""
     killed: set[tuple[int, str]] = set()
-    deadline = time.monotonic() + wait_s
-    while tokens and (found := marked(tokens)) and time.monotonic() < deadline:
+    while tokens and (found := marked(tokens)):
+        if time.monotonic() >= deadline:
+            raise _immortal([pid for pid, _ in found])
         for pid, start in found:
             reaper.send(pid, start, signal.SIGKILL)
         killed.update(found)
