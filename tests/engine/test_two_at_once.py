@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 from harness import REF, hall, repository, start
 
-from rondel.errors import UsageError
+from rondel.agents.base import Beat, Reply, Request
+from rondel.errors import LostLease, UsageError
+from rondel.store.lease import Lease
 from support.faults import in_children
+from support.scripted import Scripted
 
 DRIVE = Path(__file__).parent / "drive.py"
 MARK = "RONDEL_TEST_MARK"
@@ -160,3 +166,45 @@ def test_of_several_who_answer_one_question_at_once_one_does(tmp_path):
     assert sorted(ended) == [0] + [2] * 7
     decision = json.loads((root / REF.folder / ".rondel/decisions/round-1.json").read_text())
     assert decision["by"] == str(ended.index(0))
+
+
+class Patient(Scripted):
+    """Answers the first note, or none at all."""
+
+    slow = False
+
+    async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
+        if self.slow or not request.action.endswith("/1.md"):
+            await asyncio.sleep(600)
+        return await super().run(request, beat)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_driver_that_was_replaced_ends_what_it_began_and_writes_nothing_more(tmp_path, answers):
+    root = repository(tmp_path / "repo")
+    start(root, auto=True, width=3)
+    run = root / REF.folder / ".rondel/run"
+    before: dict[str, bytes] = {}
+
+    def replaced() -> None:
+        (run / "lease").unlink()
+        Lease.take(run, REF.name)
+        before.update({name: (run / name).read_bytes() for name in ("lease", "journal.jsonl")})
+
+    def answer(_: Request) -> str:
+        replaced()
+        return "Too late.\n"
+
+    def begun() -> None:
+        while (run / "journal.jsonl").read_text().count('"started"') < 4:
+            time.sleep(0.01)
+        replaced()
+
+    if not answers:
+        threading.Timer(0.5, begun).start()
+    agent = Patient(answer)
+    agent.slow = not answers
+    with pytest.raises(LostLease):
+        hall(root, agent).drive(REF)
+    assert {name: (run / name).read_bytes() for name in before} == before
+    assert not (root / REF.folder / "round-1").exists()

@@ -299,10 +299,10 @@ class Driver(Generic[S]):
         self._tools.workspaces.close()
         for flight in self._flights.values():
             flight.task.cancel()
-        for flight in list(self._flights.values()):
-            await asyncio.wait([flight.task])
-            self._finish_cancelled(flight)
-        self._flights.clear()
+        if self._flights:
+            await asyncio.wait([flight.task for flight in self._flights.values()])
+        for path in tuple(self._flights):
+            self._finish_cancelled(self._flights.pop(path))
 
     # -- finishing ----------------------------------------------------------------------
 
@@ -339,12 +339,14 @@ class Driver(Generic[S]):
         self._note("finished", **notes.finished_fields(flight, outcome, None, {}))
 
     def _note(self, kind: str, **fields: object) -> None:
+        self._lease.check()
         self._session.note(kind, fields)
         if self._view is not None:
             self._view.event(kind, fields)
 
     def _heartbeat(self) -> None:
         """Leave a sign of life for other terminals. Runtime only: it may be lost."""
+        self._lease.check()
         ledger = self._session.ledger
         notes.leave_heartbeat(self._session.run, self._flights, ledger, self._tools.clock())
         if self._view is not None:
