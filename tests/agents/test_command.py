@@ -135,6 +135,14 @@ print('RONDEL_USAGE {"input_tokens": 10, "output_tokens": 20, "usd": 0.25}', fil
     assert reply.raw_usage == {"input_tokens": 10, "output_tokens": 20, "usd": 0.25}
 
 
+def test_its_words_give_no_orders_to_a_terminal(tmp_path):
+    script = r"""import sys; print("\x1b]0;owned\x07\x1b[2Jhi", file=sys.stderr, flush=True); sys.exit(3)"""
+    beats: list[Beat] = []
+    reply = ask(python(script), request(tmp_path), beats)
+    assert reply.error == "it exited with status 3: hi"
+    assert [beat.text for beat in beats] == ["hi"]
+
+
 def test_usage_counts_also_for_a_failure(tmp_path):
     script = "import sys; print('RONDEL_USAGE {\"input_tokens\": 7}', file=sys.stderr); sys.exit(1)"
     assert ask(python(script), request(tmp_path)).usage == Usage(7, 0, 0, None)

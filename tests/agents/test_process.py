@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 from agents_support import FAKES, TAG, alive, child, fake, wait_until
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rondel.agents import leftovers, reaper
 from rondel.agents.leftovers import end_leftovers
-from rondel.agents.process import Exit, Reason, Verdict, clean_env, finished, output, run, tail
+from rondel.agents.process import Exit, Reason, Verdict, clean_env, finished, output, plain, run, tail
 from rondel.errors import RondelError
 
 
@@ -394,3 +396,16 @@ def test_where_there_is_no_subreaper_children_and_their_group_are_ended(tmp_path
     )
     assert go(tmp_path, tag, (sys.executable, "-c", script), idle_s=0.7).reason is Reason.IDLE
     assert alive(tag) == []
+
+
+@given(st.text(st.characters(max_codepoint=0x2030)) | st.text("\x1b[]0;m\x07\\P?1h\r\n\tx"))
+def test_no_word_of_a_program_gives_orders_to_a_terminal(text):
+    shown = plain(text)
+    assert all(c.isprintable() or c in "\n\t" or ord(c) > 0x9F for c in shown)
+    assert plain(shown) == shown
+    if text.isprintable():
+        assert shown == text
+
+
+def test_a_title_and_colours_are_no_words():
+    assert plain("\x1b]0;owned\x07a\x1b[31;1mred\x1b[0m\x1b[2J b\tc\nd\r") == "ared b\tc\nd"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.endings import cut_short, failed_status
-from rondel.agents.process import Child, Exit, Reason, clean_env, finished, output, run, tail
+from rondel.agents.process import Child, Exit, Reason, clean_env, finished, output, plain, run, tail
 from rondel.agents.settings import AgentSettings
 from rondel.agents.stream import count, decode, money
 from rondel.errors import ConfigError
@@ -45,7 +45,7 @@ class CommandAgent:
         """See `Agent`."""
 
         def show(line: bytes) -> None:
-            if text := line[-_BEAT_MAX:].decode(errors="replace").strip():
+            if text := plain(line[-_BEAT_MAX:].decode(errors="replace")).strip():
                 beat(Beat(text=text))
 
         child = Child(
@@ -123,7 +123,7 @@ class _Said:
     """What the end of standard error tells us."""
 
     def __init__(self, text: str) -> None:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        lines = [line for line in map(str.strip, plain(text).split("\n")) if line]
         parks = [line[len(_PARK) :].strip() for line in lines if line.startswith(_PARK)]
         rest = [line for line in lines if not line.startswith(_PARK)]
         self.park = parks[-1] if parks else None

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 from rondel.agents.base import Clocks, Reply
-from rondel.agents.process import Exit, Reason, tail
+from rondel.agents.process import Exit, Reason, plain, tail
 from rondel.model.outcomes import Ended
 
 
@@ -41,5 +41,5 @@ def failed_status(code: int, spool: Path) -> str:
 
 
 def _words(spool: Path) -> str:
-    words = tail(spool, "err") or tail(spool, "out")
+    words = plain(tail(spool, "err")) or plain(tail(spool, "out"))
     return f": {words}" if words else ""

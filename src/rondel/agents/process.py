@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +30,12 @@ LINE_MAX = 10_000_000
 READ_MAX = 1 << 20  # read at a time, so that one loud child does not hold up the others
 RESULT_GRACE_S = 2.0
 HARD_S = 15.0  # beyond the grace: then the reaper itself is stuck
+
+
+_CONTROL = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -~])?"  # a sequence
+    r"|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]"  # any other but a tab and a line end
+)
 
 
 class Reason(StrEnum):
@@ -117,6 +124,11 @@ def finished(spool: Path) -> Exit | None:
         return Exit(known["code"], known["signal"], Reason(known["reason"]), seconds, error=error)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def plain(text: str) -> str:
+    """What a program said, without what would move or colour a person's terminal, or give it orders."""
+    return _CONTROL.sub("", text)
 
 
 def output(spool: Path, name: str = "out", bytes_max: int = 50_000_000) -> str:

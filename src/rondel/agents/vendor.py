@@ -21,7 +21,7 @@ from typing import ClassVar
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.endings import cut_short
 from rondel.agents.limits import parked_until
-from rondel.agents.process import Child, Exit, Reason, Verdict, clean_env, finished, output, run, tail
+from rondel.agents.process import Child, Exit, Reason, Verdict, clean_env, finished, output, plain, run, tail
 from rondel.agents.settings import AgentSettings
 from rondel.agents.starts import (
     Place,
@@ -43,7 +43,6 @@ _TMP = "tmp"
 _BEAT_MAX = 200
 _ERROR_MAX = 1500
 _VERSION_S = 20
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 
 
@@ -195,7 +194,7 @@ class CliAgent(ABC):
 
     def finish(self, request: Request, start: Start, ended: Exit, transcript: Transcript) -> Reply:
         """The reply: what the stream said, judged by how the process ended."""
-        words = _ANSI.sub("", tail(request.spool, "err"))
+        words = plain(tail(request.spool, "err"))
         usage, raw = self.bill(transcript, start.counted)
         return replace(
             self._judge(request, ended, transcript, words),
@@ -375,7 +374,7 @@ def _options(settings: AgentSettings) -> tuple[tuple[str, ...], bool]:
 
 
 def _beat(transcript: Transcript) -> Beat:
-    lines = transcript.last.strip().splitlines()
+    lines = plain(transcript.last).strip().splitlines()
     return Beat(
         tokens=transcript.tokens,
         text=lines[-1][:_BEAT_MAX] if lines else "",
@@ -392,5 +391,5 @@ def _with_reason(cut: Reply, transcript: Transcript) -> Reply:
 
 
 def _short(text: str) -> str:
-    text = text.strip()
+    text = plain(text[: 2 * _ERROR_MAX]).strip()
     return text if len(text) <= _ERROR_MAX else f"{text[:_ERROR_MAX]} …"

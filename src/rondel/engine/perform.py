@@ -315,7 +315,7 @@ class Performer(Generic[S]):
         if cut is not None:
             return replace(outcome, ended=cut.ended, error=cut.error)
         if exit_.code != 0:
-            words = _read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip()
+            words = process.plain(_read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip())
             return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
         return outcome
 
