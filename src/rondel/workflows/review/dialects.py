@@ -146,7 +146,7 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _RESOLVED = re.compile(
-    r"\b(?:RESOLVED|FIXED|ADDRESSED|WITHDRAWN)\b|[\u2705\u2714]|^\W*~~.+~~\W*$"
+    r"\b(?:RESOLVED|FIXED|ADDRESSED|WITHDRAWN)\b|[\u2705\u2714]"
     r"|[:\u2013\u2014(\[-]\s*(?:resolved|fixed|addressed)\W*$"
 )
 _UNRESOLVED = re.compile(r"\b(?:not|un|partially|never)[\s-]?(?:resolved|fixed|addressed)", re.IGNORECASE)
@@ -221,6 +221,9 @@ def _unmarked(title: str) -> tuple[str, bool]:
 
 
 def _is_resolved(text: str) -> bool:
+    struck = text.strip(" *_.")
+    if struck.startswith("~~") and struck.endswith("~~"):
+        return True
     return bool(_RESOLVED.search(text)) and not _UNRESOLVED.search(text)
 
 
