@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -165,11 +164,13 @@ class Hall:
 
     def survey(self) -> list[tuple[SessionRef, Summary]]:
         """Every session of every workflow, in one look at the disk."""
-        repo = DiskSnapshot(self.root)
-        flows = [self.workflow(name) for name in self.workflow_names()]
-        with _no_collection():
-            refs = [ref for flow in flows for ref in flow.sessions(repo)]
-            return [(ref, self._summary(ref, repo.below(ref.folder, ref.beside))) for ref in refs]
+        repo = DiskSnapshot(self.root, once=True)
+        found = []
+        for name in self.workflow_names():
+            for ref in self.workflow(name).sessions(repo):
+                found.append((ref, self._summary(ref, repo.below(ref.folder, ref.beside))))
+                repo.let_go(ref.folder)
+        return found
 
     def summary(self, ref: SessionRef) -> Summary:
         """A session in short, with what only the outside knows: running, paused."""
@@ -189,7 +190,7 @@ class Hall:
             return found
         if "control" in ours:
             return replace(found, status=Status.PAUSED)
-        return _with_report(found, last_report(run)) if "run/" in ours else found
+        return _with_report(found, last_report(snapshot)) if "run/" in ours else found
 
     def document(self, ref: SessionRef) -> dict[str, object]:
         """The state document of a session, as its workflow defines it."""
@@ -376,18 +377,6 @@ class Hall:
         base = Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
         trees = Workspaces(self.root, base / f"{self.root.name}-{digest(str(self.root))[:8]}")
         return Tools(self.config, self.look, LocalExecutor(now), trees, now, self._build)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """While many small values are made that all stay, looking for garbage among them is for nothing."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 async def _interruptible(driver: Driver[Any]) -> Report:

@@ -176,6 +176,38 @@ def test_a_file_read_in_the_instant_it_was_written_is_read_again_after_a_refresh
     assert snapshot._key(found, written_ns + snapshot.RACY_NS) is not None
 
 
+def test_a_folder_that_was_entered_before_it_was_listed_is_refreshed(tmp_path: Path):
+    put(tmp_path, {"a/1": b"x"})
+    time.sleep(snapshot.RACY_NS / 1e9 + 0.02)  # the time of the last change is no longer the present
+    known = DiskSnapshot(tmp_path)
+    assert known.exists("a/1")
+    for name in ("2", "3"):
+        (tmp_path / "a" / name).touch()
+        known.refresh()
+        assert name in known.names("a")
+
+
+def test_what_is_let_go_of_is_read_again(tmp_path: Path):
+    put(tmp_path, {"a/b/1": b"x"})
+    known = DiskSnapshot(tmp_path, once=True)
+    assert known.below("a/b").data("1") == b"x"
+    put(tmp_path, {"a/b/1": b"y"})
+    assert known.data("a/b/1") == b"x"
+    known.let_go("a/b")
+    known.let_go("not/there")
+    assert known.below("a/b").data("1") == b"y"
+
+
+def test_a_look_that_was_meant_to_be_the_only_one_can_be_refreshed(tmp_path: Path):
+    put(tmp_path, {"a/1": b"x"})
+    time.sleep(snapshot.RACY_NS / 1e9 + 0.02)
+    known = DiskSnapshot(tmp_path, once=True)
+    assert known.names("a") == {"1"}
+    (tmp_path / "a/2").touch()
+    assert "a/2" in known.refresh()
+    assert known.names("a") == {"1", "2"}
+
+
 def test_a_refresh_of_one_folder_leaves_the_others_alone(tmp_path: Path):
     put(tmp_path, {"a/x": b"1", "b/x": b"1"})
     known = DiskSnapshot(tmp_path)

@@ -9,9 +9,8 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from rondel.errors import RondelError
+from rondel.model.snapshot import Snapshot
 from rondel.model.times import parse_time, stamp
-from rondel.store import files
 
 
 class Stopped(StrEnum):
@@ -65,10 +64,12 @@ def leave(run: Path, report: Report) -> None:
         (run / REPORT).write_text(json.dumps(body), encoding="utf-8")
 
 
-def last_report(run: Path | str) -> Report | None:
-    """How the last run ended, as far as anybody knows."""
+def last_report(files: Snapshot) -> Report | None:
+    """How the last run of the session with these files ended, as far as anybody knows."""
+    body = files.json(f".rondel/run/{REPORT}")
+    if not isinstance(body, dict):
+        return None
     try:
-        body = json.loads(files.read(f"{run}/{REPORT}") or b"")
         return Report(Stopped(body["stopped"]), str(body["message"]), until=parse_time(body["until"]))
-    except (RondelError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError):
         return None

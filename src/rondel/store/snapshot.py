@@ -59,11 +59,15 @@ class DiskSnapshot:
     """A `Snapshot` of a folder on disk.
 
     It never leaves the folder, by a name or by a symbolic link, except to `../name` for a
-    name in `beside`.
+    name in `beside`. With `once` nothing is noted by which a change could be told: it is read
+    and thrown away.
     """
 
-    def __init__(self, folder: Path | str, beside: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, folder: Path | str, beside: frozenset[str] = frozenset(), *, once: bool = False
+    ) -> None:
         self._root = os.fspath(folder)
+        self._once = once
         self._top = _Folder(self._root)
         if beside:
             self._top.folders[".."] = _Folder(os.path.dirname(os.path.abspath(folder)), beside)
@@ -76,11 +80,16 @@ class DiskSnapshot:
     def below(self, folder: str, beside: frozenset[str] = frozenset()) -> DiskSnapshot:
         """The files below one folder, sharing what is known of them already."""
         here = self._folder(folder)
-        found = DiskSnapshot(here.path or f"{self._root}/{folder}", beside)
+        found = DiskSnapshot(here.path or f"{self._root}/{folder}", beside, once=self._once)
         for name, parent in found._top.folders.items():
             here.folders.setdefault(name, parent)
         found._top = here
         return found
+
+    def let_go(self, folder: str) -> None:
+        """Keep nothing of what is below a folder: it has been seen, and there may be many."""
+        above, _, name = folder.rpartition("/")
+        self._folder(above).folders.pop(name, None)
 
     def names(self, folder: str = "") -> frozenset[str]:
         """See `Snapshot`."""
@@ -131,7 +140,7 @@ class DiskSnapshot:
         here = self._folder(head)
         if here.listing is not None:
             return name in here.listing
-        file = self._file(path)
+        file = _file_in(here, name)
         if file.mtime is None and file.path is not None:
             self._look(file)
         return file.mtime is not None
@@ -176,7 +185,7 @@ class DiskSnapshot:
     def _refresh(self, here: _Folder, prefix: str, changed: set[str]) -> None:
         before = here.listing
         if here.path is None or _changed(here.path, here.key):
-            here.listing = here.names = None
+            here.key = here.listing = here.names = None
             if before is not None:
                 self._list(here)
                 changed.update(f"{prefix}{name}" for name in before ^ (here.listing or set()))
@@ -212,24 +221,27 @@ class DiskSnapshot:
         return here
 
     def _enter(self, here: _Folder, name: str) -> _Folder:
-        path = None
-        if here.path is not None and here.only is None and name not in ("", ".", ".."):
-            if here.listing is None or name in here.unsure:
-                path = self._folder_path(f"{here.path}/{name}")
-            elif f"{name}/" in here.listing:
-                path = f"{here.path}/{name}"
-        below = here.folders[name] = _Folder(path)
+        below = here.folders[name] = _Folder(None)
+        if here.path is None or here.only is not None or name in ("", ".", ".."):
+            return below
+        if here.listing is None or name in here.unsure:
+            self._look_into(below, f"{here.path}/{name}")
+        elif f"{name}/" in here.listing:
+            below.path = f"{here.path}/{name}"
         return below
 
-    def _folder_path(self, path: str) -> str | None:
+    def _look_into(self, here: _Folder, path: str) -> None:
+        """Whether there is a folder at `path`, without listing it."""
+        seen_ns = time.time_ns()
         try:
-            mode = os.lstat(path).st_mode
+            found = os.lstat(path)
         except (OSError, ValueError):
-            return None
-        if stat.S_ISLNK(mode):
+            return
+        if stat.S_ISDIR(found.st_mode):
+            here.path, here.key = path, _key(found, seen_ns)
+        elif stat.S_ISLNK(found.st_mode):
             real = self._through_links(path)
-            return real if real is not None and os.path.isdir(real) else None
-        return path if stat.S_ISDIR(mode) else None
+            here.path = real if real is not None and os.path.isdir(real) else None
 
     def _through_links(self, path: str) -> str | None:
         """Where a symbolic link leads, if that is in the folder."""
@@ -238,11 +250,7 @@ class DiskSnapshot:
 
     def _file(self, path: str) -> _File:
         head, _, name = path.rpartition("/")
-        here = self._folder(head)
-        file = here.files.get(name)
-        if file is None:
-            file = here.files[name] = _File(_file_path(here, name))
-        return file
+        return _file_in(self._folder(head), name)
 
     def _look(self, file: _File) -> None:
         """Whether there is a regular file, without reading it."""
@@ -301,9 +309,10 @@ class DiskSnapshot:
         here.unsure.clear()
         if here.path is None:
             return
-        seen_ns = time.time_ns()
         try:
-            here.key = _key(os.stat(here.path), seen_ns)
+            if here.key is None and not self._once:
+                seen_ns = time.time_ns()
+                here.key = _key(os.stat(here.path), seen_ns)
             if here.only is not None:
                 found.update(name for name in here.only if self._listed(here.path, name))
                 return
@@ -382,6 +391,13 @@ def _mtime(path: str) -> float | None:
         return os.stat(path).st_mtime
     except OSError:
         return None
+
+
+def _file_in(here: _Folder, name: str) -> _File:
+    file = here.files.get(name)
+    if file is None:
+        file = here.files[name] = _File(_file_path(here, name))
+    return file
 
 
 def _file_path(here: _Folder, name: str) -> str | None:
