@@ -71,6 +71,11 @@ def test_a_round_that_state_json_names_but_is_gone_is_the_highest_there_is():
     assert state.resolution.current_round == 2
 
 
+@pytest.mark.parametrize("said", [None, "2", [], {"a": 1}, 1.5])
+def test_a_current_round_that_is_no_number_is_reported(said):
+    assert rules(read({"rounds/round-1/final.md": "x"}, current_round=said)) == ["round-missing"]
+
+
 def test_a_state_json_that_is_behind_the_files_is_behind():
     state = read({"rounds/round-1/final.md": "x", "rounds/round-2/final.md": "x"}, current_round=1)
     assert rules(state) == ["round-behind"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rondel.model.names import is_safe_name
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.review.layout import Phase, day_of, is_reviewer, round_files, session_name
-from rondel.workflows.review.rounds import junk_in, resolve, rounds_in, rounds_of
+from rondel.workflows.review.rounds import Round, folders_in, folders_of, junk_in, resolve, round_in
 
 NAMES = st.one_of(
     st.integers(1, 15).map(lambda n: f"round-{n}"),
@@ -35,12 +35,17 @@ def oracle(complete_by_name: dict[str, bool]) -> tuple[int, bool, list[int]]:
 @example({"round-9": True, "round-10": False})
 @example({"round-2": True, "round-02": False})
 def test_round_resolution_agrees_with_a_five_line_oracle(there):
-    found = resolve(rounds_of(there, lambda name: there[name]))
+    folders = folders_of(there, lambda name: there[name])
+    found = resolve(tuple(Round(round_files(n, name), there[name]) for n, name in folders.items()))
     assert (found.current_round, found.new_round, list(found.complete_rounds)) == oracle(there)
 
 
 def session(*rounds: str, **files: str) -> FrozenSnapshot:
     return FrozenSnapshot({f"rounds/{r}": "x" for r in rounds} | files)
+
+
+def rounds_in(files: FrozenSnapshot) -> tuple[Round, ...]:
+    return tuple(round_in(files, *found) for found in folders_in(files).items())
 
 
 def test_no_rounds_folder_means_round_one():
@@ -81,7 +86,7 @@ def test_junk_is_named_and_not_counted():
     files = session(
         "round-1/final.md", "round-x/final.md", "round-01/a.md", "round-2.set-aside-1/a.md", "notes"
     )
-    assert junk_in(files, rounds_in(files)) == ("round-01", "round-x")
+    assert junk_in(files, folders_in(files).values()) == ("round-01", "round-x")
     assert resolve(rounds_in(files)).current_round == 2
 
 

@@ -32,7 +32,7 @@ from rondel.workflows.review.responses import (
     responses_of,
 )
 from rondel.workflows.review.result import Attendance, Entry, State, entries_in
-from rondel.workflows.review.rounds import Resolution, Round, junk_in, resolve, rounds_in
+from rondel.workflows.review.rounds import Resolution, Round, folders_in, junk_in, resolve, round_in
 from rondel.workflows.review.target import Pins, pins_of
 from rondel.workflows.review.weigh import enough
 
@@ -53,19 +53,24 @@ class ReviewState:
         return found if isinstance(found, dict) else None
 
     @cached_property
+    def round_folders(self) -> dict[int, str]:
+        """The folder of each round that is there, in order of the numbers."""
+        return folders_in(self.files)
+
+    @cached_property
     def rounds(self) -> tuple[Round, ...]:
         """The rounds that are there."""
-        return rounds_in(self.files)
+        return tuple(round_in(self.files, *found) for found in self.round_folders.items())
 
     @cached_property
     def resolution(self) -> Resolution:
         """Where the next run works."""
         return resolve(self.rounds)
 
-    @cached_property
+    @property
     def is_flat(self) -> bool:
         """Whether an old tool left its reviews here without rounds. Such a session is left alone."""
-        return not self.rounds and bool(self.files.names() & {"reviews/", "final.md", "discourse.md"})
+        return not self.round_folders and bool(self.files.names() & {"reviews/", "final.md", "discourse.md"})
 
     @property
     def is_closed(self) -> bool:
@@ -88,9 +93,10 @@ class ReviewState:
     @cached_property
     def round(self) -> Round | None:
         """The last round that is there."""
-        return self.rounds[-1] if self.rounds else None
+        found = self.round_folders
+        return round_in(self.files, *max(found.items())) if found else None
 
-    @cached_property
+    @property
     def at(self) -> RoundFiles:
         """The files of the round that is shown and worked on: the last one there is."""
         return self.round.files if self.round else round_files(1)
@@ -133,8 +139,8 @@ class ReviewState:
     @cached_property
     def reviewed(self) -> tuple[str, ...]:
         """Whose reviews are there, asked by us or not."""
-        names = (n.removesuffix(".md") for n in self.files.names(self.at.reviews) if n.endswith(".md"))
-        return tuple(sorted(n for n in names if n))
+        names = self.files.names(self.at.reviews)
+        return tuple(sorted(n.removesuffix(".md") for n in names if n.endswith(".md") and n != ".md"))
 
     @cached_property
     def missing(self) -> dict[str, str]:
@@ -347,7 +353,7 @@ def problems_in(state: ReviewState) -> tuple[Problem, ...]:
             "it is not a round's folder and not counted",
             "move it away",
         )
-        for name in junk_in(files, state.rounds)
+        for name in junk_in(files, state.round_folders.values())
     ]
     if not state.is_complete and state.lacks_quorum:
         found.append(
@@ -375,10 +381,10 @@ def _disagreements(state: ReviewState, document: Mapping[str, object]) -> list[P
     """Where `state.json` says something else than the files."""
     found = []
     said = document.get("current_round")
-    if state.rounds and said != state.at.number:
+    if state.round and said != state.at.number:
         found.append(
             Problem(
-                "round-missing" if said not in {r.number for r in state.rounds} else "round-behind",
+                "round-missing" if said not in [*state.round_folders] else "round-behind",
                 layout.STATE,
                 f"current_round is {said!r}; the last round there is {state.at.number}",
                 f"round {state.at.number} is used; the next run corrects it",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rondel.model.snapshot import Snapshot
 from rondel.workflows.review.layout import ROUNDS, RoundFiles, round_files
 
-_ROUND = re.compile(r"round-([0-9]+)")
+_ROUND = re.compile(r"round-0*([1-9][0-9]*)")
 
 
 @dataclass(frozen=True)
@@ -38,21 +38,20 @@ class Resolution:
     complete_rounds: tuple[int, ...]
 
 
-def rounds_of(folders: Iterable[str], is_complete: Callable[[str], bool]) -> tuple[Round, ...]:
-    """The rounds among these folder names, in order of their numbers.
+def folders_of(names: Iterable[str], is_complete: Callable[[str], bool]) -> dict[int, str]:
+    """The folder of each round among these names, in order of the numbers.
 
     Of `round-8` and `round-08` the complete one counts, else the unpadded one.
     """
-    best: dict[int, Round] = {}
-    for name in sorted(folders, key=len):
+    found: dict[int, str] = {}
+    for name in sorted(names, key=len):
         match = _ROUND.fullmatch(name)
-        if match is None or int(match[1]) == 0:
+        if match is None:
             continue
         number = int(match[1])
-        found = Round(round_files(number, name), is_complete(name))
-        if number not in best or (found.complete and not best[number].complete):
-            best[number] = found
-    return tuple(best[number] for number in sorted(best))
+        if number not in found or (is_complete(name) and not is_complete(found[number])):
+            found[number] = name
+    return dict(sorted(found.items()))
 
 
 def resolve(rounds: tuple[Round, ...]) -> Resolution:
@@ -66,13 +65,19 @@ def resolve(rounds: tuple[Round, ...]) -> Resolution:
     return Resolution(last.number, new_round=False, complete_rounds=complete)
 
 
-def rounds_in(files: Snapshot) -> tuple[Round, ...]:
-    """The rounds a session's folder shows."""
-    folders = [name.rstrip("/") for name in files.names(ROUNDS) if name.endswith("/")]
-    return rounds_of(folders, lambda name: files.exists(round_files(0, name).final))
+def folders_in(files: Snapshot) -> dict[int, str]:
+    """The folder of each round of a session, in order of the numbers."""
+    folders = [name[:-1] for name in files.names(ROUNDS) if name.endswith("/")]
+    return folders_of(folders, lambda name: files.exists(round_files(0, name).final))
 
 
-def junk_in(files: Snapshot, rounds: tuple[Round, ...]) -> tuple[str, ...]:
-    """Names in `rounds/` that look like rounds and are none, or one twice: for a person to look at."""
-    found = {name.rstrip("/") for name in files.names(ROUNDS)} - {r.files.name for r in rounds}
+def round_in(files: Snapshot, number: int, folder: str) -> Round:
+    """One round of a session."""
+    at = round_files(number, folder)
+    return Round(at, files.exists(at.final))
+
+
+def junk_in(files: Snapshot, folders: Iterable[str]) -> tuple[str, ...]:
+    """Names in `rounds/` that look like rounds and are none of these, which count: for a person."""
+    found = {name.rstrip("/") for name in files.names(ROUNDS)}.difference(folders)
     return tuple(sorted(n for n in found if n.startswith("round") and ".set-aside-" not in n))

@@ -30,6 +30,15 @@ from rondel.workflows.review.standards import look_at_standards
 from rondel.workflows.review.target import pin, target_of
 
 STEPS = 7  # standards, change, context, aggregation, discourse, synthesis, final; and one per reviewer
+STEPS_BEFORE = {
+    Phase.CONTEXT: 0,
+    Phase.CHANGE_CONTEXT: 1,
+    Phase.ANALYSIS: 2,
+    Phase.REVIEWS: 3,
+    Phase.AGGREGATION: 3,
+    Phase.DISCOURSE: 4,
+    Phase.SYNTHESIS: 5,
+}
 
 
 class Review(Workflow[ReviewState]):
@@ -39,10 +48,10 @@ class Review(Workflow[ReviewState]):
 
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
         """Every folder of reviews that ever got an artifact."""
-        for name in sorted(repo.names(layout.SESSIONS)):
-            folder = f"{layout.SESSIONS}/{name.rstrip('/')}"
-            if name.endswith("/") and layout.day_of(name.rstrip("/")) and _has_artifact(repo, folder):
-                yield SessionRef(self.name, name.rstrip("/"), folder)
+        for name in sorted(n[:-1] for n in repo.names(layout.SESSIONS) if n.endswith("/")):
+            folder = f"{layout.SESSIONS}/{name}"
+            if layout.day_of(name) and _has_artifact(repo, folder):
+                yield SessionRef(self.name, name, folder)
 
     def read(self, files: Snapshot, ref: SessionRef) -> ReviewState:
         """See `ReviewState`."""
@@ -136,10 +145,10 @@ class Review(Workflow[ReviewState]):
 
 def _has_artifact(repo: Snapshot, folder: str) -> bool:
     """Whether anybody ever left anything there; a folder or a bare state.json is no session."""
-    names = repo.names(folder) - {layout.STATE, f"{layout.RONDEL}/", f"{layout.ROUNDS}/"}
-    if any(not name.startswith(".") for name in names):
+    names = repo.names(folder)
+    if f"{layout.ROUNDS}/" in names and repo.names(f"{folder}/{layout.ROUNDS}"):
         return True
-    if repo.names(f"{folder}/{layout.ROUNDS}"):
+    if any(not name.startswith(".") for name in names - {layout.STATE, f"{layout.ROUNDS}/"}):
         return True
     return any(name.startswith("request-") for name in repo.names(f"{folder}/{layout.RONDEL}"))
 
@@ -170,13 +179,8 @@ def _progress(state: ReviewState, phase: Phase) -> tuple[int, int]:
     if phase is Phase.COMPLETE:
         total = STEPS + len(state.reviewed)
         return total, total
-    total = STEPS + len(state.attendance.team)
-    settled = len(state.attendance.team) - len(state.asked)
-    before = {Phase.CONTEXT: 0, Phase.CHANGE_CONTEXT: 1, Phase.ANALYSIS: 2, Phase.REVIEWS: 3}
-    if phase in before:
-        return before[phase] + settled, total
-    after = {Phase.AGGREGATION: 3, Phase.DISCOURSE: 4, Phase.SYNTHESIS: 5}
-    return after[phase] + settled, total
+    team = len(state.attendance.team)
+    return STEPS_BEFORE[phase] + team - len(state.asked), STEPS + team
 
 
 def _updated(document: Mapping[str, object]) -> datetime | None:
