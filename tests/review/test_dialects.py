@@ -286,6 +286,14 @@ It grows for ever.
 """
 
 
+@pytest.mark.parametrize("said", ["N/A", "`n/a`", "no place given", "General", "Multiple files", "None"])
+def test_a_finding_without_a_place_has_none(said: str):
+    one = parse_review(f"## Finding 1: One\n**Location**: {said}\n").findings[0]
+    assert (one.file, one.line) == (None, None)
+    two = parse_review("## Finding 1: One\n**Location**: general-purpose.py:3\n").findings[0]
+    assert (two.file, two.line) == ("general-purpose.py", 3)
+
+
 def test_a_reviewers_file_yields_its_findings():
     parsed = parse_review(REVIEWER)
     one, two, three = parsed.findings

@@ -1,6 +1,7 @@
 """What the files show: every edge case of the document's tables, and whatever else a folder may hold."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.review.apply import apply
 from rondel.workflows.review.plan import plan
+from rondel.workflows.review.progress import progress_of
 from rondel.workflows.review.read import phase_due, problems_in
 from rondel.workflows.review.workflow import Review
 
@@ -183,6 +185,11 @@ def test_final_md_of_another_tool_gives_the_findings_to_carry():
     final = verdict + "## Blockers\n\n### 1. It leaks\n\n**Location**: `a.py:3`\n"
     state = read({"rounds/round-1/final.md": final, "rounds/round-2/reviews/a-1.md": "x"})
     assert [(c.finding.title, c.finding.file) for c in state.carried] == [("It leaks", "a.py")]
+
+
+def test_progress_of_a_round_of_another_tool_says_its_verdict():
+    state = read({"rounds/round-1/final.md": "# Review\n\n## Verdict\n\n**APPROVE**\n"})
+    assert progress_of(state, datetime.now(UTC)).verdict == "APPROVE"
 
 
 JSONS = st.recursive(

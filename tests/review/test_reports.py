@@ -1,6 +1,7 @@
 """What is written for people and asked of agents: no text of an agent can pose as the result."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -84,6 +85,13 @@ def test_whatever_agents_write_the_final_review_says_what_was_computed(entries, 
     parsed = parse_review(final)
     assert parsed.verdict == result.verdict
     assert parsed.counts == result.counts
+
+
+def test_a_finding_without_a_place_is_read_back_without_one():
+    made = entry(1, Category.BLOCKER, "It leaks")
+    nowhere = replace(made, item=replace(made.item, finding=replace(made.finding, file=None, line=None)))
+    final = render_final(ABOUT, Result((nowhere,)), Attendance(("a-1",), {}), "")
+    assert [(f.title, f.file) for f in parse_review(final).findings] == [("It leaks", None)]
 
 
 def test_the_words_of_code_count_what_is_open():

@@ -342,9 +342,18 @@ def _prose(lines: Iterable[Line]) -> str:
     )
 
 
+_NOWHERE = re.compile(
+    r"(?:n/a|none|no|not applicable|general(?:ly)?|global(?:ly)?|various|multiple|several|throughout|unknown"
+    r"|all|entire|whole)(?:$|[\s,;(])",
+    re.IGNORECASE,
+)
+
+
 def _location(fields: Mapping[str, str]) -> tuple[str | None, int | None, int | None]:
     said = fields.get("location") or fields.get("file") or fields.get("files") or ""
     first = next(iter(said.splitlines()), "")
+    if _NOWHERE.match(plain(first)):
+        return None, None, None
     quoted = re.search(r"`([^`]+)`", first)
     path = quoted[1] if quoted else re.split(r",\s|;\s|\s+and\s+|\s+[\u2013\u2014]\s+", first)[0]
     beside = re.search(r"\blines?\b(.*)", first, re.IGNORECASE)

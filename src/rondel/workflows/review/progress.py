@@ -7,6 +7,7 @@ from datetime import datetime
 
 from rondel.model.changes import Document, Json
 from rondel.model.times import parse_time
+from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.layout import Phase
 from rondel.workflows.review.read import ReviewState, phase_due
 
@@ -59,6 +60,8 @@ def progress_of(state: ReviewState, now: datetime) -> Progress:
     if state.is_complete:
         reviewers = tuple((n, s) for n, s in reviewers if s != "asked")
     verdict = state.meta.get("verdict")
+    if state.is_complete and not state.meta:  # another tool's round: what its final.md says
+        verdict = parse_review(state.files.text(state.at.final) or "").verdict
     return Progress(
         state.ref.name,
         state.at.number,

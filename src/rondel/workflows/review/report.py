@@ -162,11 +162,8 @@ def _found(number: int, entry: Entry) -> str:
         facts.append("reopened")
     if entry.carried_from:
         facts.append(f"carried from {entry.carried_from}: {cell(entry.reason, 200)}")
-    rows = [
-        f"### {number}. {inline(finding.title)}",
-        f"**Location**: `{place_of(finding)}`",
-        " · ".join(facts),
-    ]
+    where = [f"**Location**: `{place_of(finding)}`"] if finding.file else []
+    rows = [f"### {number}. {inline(finding.title)}", *where, " · ".join(facts)]
     if finding.problem and finding.problem != finding.title:
         rows.append(quoted(finding.problem))
     if finding.evidence:
