@@ -16,7 +16,7 @@ import pytest
 
 from rondel.errors import RondelError
 from rondel.model.changes import Edit, Write
-from rondel.store import disk, documents, files
+from rondel.store import disk, documents, files, logs
 from rondel.store.changes import carry_out
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease, holder
@@ -27,7 +27,7 @@ PRELUDE = """
 import json, os, sys
 from pathlib import Path
 from rondel.errors import RondelError
-from rondel.store import documents, files
+from rondel.store import documents, files, logs
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
 from rondel.store.snapshot import DiskSnapshot
@@ -96,21 +96,21 @@ def test_a_line_that_does_not_fit_leaves_no_part_of_itself(tmp_path: Path):
     found = on_a_mount(
         TINY,
         """
-        files.append_line(at / "log", "first")
+        logs.append_line(at / "log", "first")
         journal = Journal(at / "journal")
         journal.add("first")
         found = {
             "errors": [
-                error_of(lambda: files.append_line(at / "log", "x" * 200_000)),
+                error_of(lambda: logs.append_line(at / "log", "x" * 200_000)),
                 error_of(lambda: journal.add("big", text="x" * 200_000)),
             ],
             "log": (at / "log").read_text(),
             "junk": [event["kind"] for event in journal.news()],
         }
-        files.append_line(at / "log", "second")
+        logs.append_line(at / "log", "second")
         journal.add("second")
         after = Journal(at / "journal").news()
-        found["after"] = [files.read_lines(at / "log"), [event["kind"] for event in after]]
+        found["after"] = [(at / "log").read_text().splitlines(), [event["kind"] for event in after]]
         """,
         tmp_path / "disk",
     )
@@ -150,7 +150,7 @@ def test_a_read_only_disk_is_an_error_for_everything_but_reading(tmp_path: Path)
             "errors": [
                 error_of(lambda: files.write(at / "s.json", b"x")),
                 error_of(lambda: files.write(at / "new", b"x")),
-                error_of(lambda: files.append_line(at / "log", "x")),
+                error_of(lambda: logs.append_line(at / "log", "x")),
                 error_of(lambda: files.make_folder(at / "folder")),
                 error_of(lambda: files.claim_folder(at, ["folder"])),
                 error_of(lambda: files.aside(at / "log", at / "log.old")),
@@ -159,7 +159,7 @@ def test_a_read_only_disk_is_an_error_for_everything_but_reading(tmp_path: Path)
                 error_of(lambda: Journal(at / "run" / "journal.jsonl").add("x")),
             ],
             "document": documents.load(at / "s.json"),
-            "lines": files.read_lines(at / "log"),
+            "lines": (at / "log").read_text().splitlines(),
             "names": sorted(DiskSnapshot(at).names()),
         }
         """,
@@ -209,7 +209,7 @@ def test_a_folder_that_is_closed_to_us_is_an_error_that_names_it(open_folder: Pa
             lambda: files.read(closed / "s.json"),
             lambda: documents.load(closed / "s.json"),
             lambda: documents.edit(closed / "s.json", lambda d: {**d, "x": 1}),
-            lambda: files.append_line(closed / "log", "x"),
+            lambda: logs.append_line(closed / "log", "x"),
             lambda: files.safe_join(open_folder, "closed/deep/er"),
             lambda: Lease.take(closed / "run", "review:x"),
         ):
@@ -260,7 +260,7 @@ def test_a_folder_where_a_file_belongs_is_named(tmp_path: Path):
     with pytest.raises(RondelError, match="it is a folder where a file belongs"):
         files.write(tmp_path / "a", b"")
     with pytest.raises(RondelError, match="a folder"):
-        files.append_line(tmp_path / "a", "x")
+        logs.append_line(tmp_path / "a", "x")
     with pytest.raises(RondelError, match="not a regular file"):
         documents.load(tmp_path / "a")
     assert os.listdir(tmp_path) == ["a"]
@@ -271,7 +271,7 @@ def test_a_pipe_where_a_file_belongs_is_an_error_and_not_a_hang(tmp_path: Path):
     with pytest.raises(RondelError, match="not a regular file"):
         documents.load(tmp_path / "pipe")
     with pytest.raises(RondelError, match="not a regular file"):
-        files.append_line(tmp_path / "pipe", "x")
+        logs.append_line(tmp_path / "pipe", "x")
     assert DiskSnapshot(tmp_path).data("pipe") is None
 
 
@@ -292,7 +292,7 @@ def test_the_parent_folder_going_away_is_an_error_that_says_so(tmp_path: Path):
 
 def test_an_interrupt_in_the_middle_of_a_write_leaves_nothing_behind(tmp_path: Path):
     files.write(tmp_path / "a", b"old")
-    files.append_line(tmp_path / "log", "one")
+    logs.append_line(tmp_path / "log", "one")
     for stop_at in ("write:half", "sync", "rename"):
 
         def point(operation: str, _path: str, stop_at: str = stop_at) -> None:
@@ -305,7 +305,7 @@ def test_an_interrupt_in_the_middle_of_a_write_leaves_nothing_behind(tmp_path: P
                 files.write(tmp_path / "a", b"new")
             if stop_at != "rename":
                 with pytest.raises(KeyboardInterrupt):
-                    files.append_line(tmp_path / "log", "two")
+                    logs.append_line(tmp_path / "log", "two")
         finally:
             disk.point = before
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"a": b"old", "log": b"one\n"}

@@ -11,6 +11,7 @@ from rondel.errors import DamagedFile, LostLease, RondelError, UnsafePath
 from rondel.model.changes import Append, Aside, Change, Edit, Write
 from rondel.store import files
 from rondel.store.changes import carry_out
+from support.lines import read_lines
 
 
 def test_changes_are_carried_out_in_order_with_the_folders_they_need(tmp_path: Path):
@@ -26,7 +27,7 @@ def test_changes_are_carried_out_in_order_with_the_folders_they_need(tmp_path: P
     )
     assert (tmp_path / "old/c.md").read_text() == "one"
     assert (tmp_path / "a/b/c.md").read_text() == "two"
-    assert files.read_lines(tmp_path / "logs/x.log") == ["line"]
+    assert read_lines(tmp_path / "logs/x.log") == ["line"]
     assert (tmp_path / "state.json").read_text() == '{\n  "done": true\n}\n'
 
 

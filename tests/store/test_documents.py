@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from rondel.errors import DamagedFile, RondelError
 from rondel.model import doclog
-from rondel.store import documents, files, locks
+from rondel.store import documents, locks
 from support.faults import in_child
+from support.lines import read_lines
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -146,7 +147,7 @@ def test_the_log_ends_with_what_the_document_shows_and_has_each_state_once_after
     documents.edit(path, lambda d: {**d, "x": 1}, log=log)
     documents.edit(path, lambda d: {**d, "x": 2}, log=log)
     assert doclog.read(log.read_bytes()).document == {"x": 2}
-    assert len(files.read_lines(log)) == 2
+    assert len(read_lines(log)) == 2
 
 
 def test_what_a_person_changed_by_hand_gets_into_the_log_with_the_next_edit(tmp_path: Path):

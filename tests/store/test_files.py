@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from rondel.errors import RondelError, UnsafePath
 from rondel.model.names import is_safe_name
-from rondel.store import disk, files, locks
+from rondel.store import disk, files, locks, logs
 from support.faults import in_child, killed_at, points_of
+from support.lines import read_lines
 
 NO_FIXTURE_CHECK = [HealthCheck.function_scoped_fixture]
 
@@ -136,9 +137,9 @@ def test_a_torn_last_line_is_set_aside_and_the_rest_stays(lines: list[str], torn
         (folder / name).unlink()
     log = folder / "log"
     log.write_bytes("".join(f"{line}\n" for line in lines).encode() + torn)
-    assert files.read_lines(log) == lines
-    files.append_line(log, "next")
-    assert files.read_lines(log) == [*lines, "next"]
+    assert read_lines(log) == lines
+    logs.append_line(log, "next")
+    assert read_lines(log) == [*lines, "next"]
     assert (folder / "log.torn-1").read_bytes() == torn
 
 
@@ -147,17 +148,17 @@ def test_each_torn_line_gets_a_number_of_its_own(tmp_path: Path):
     for torn in ("one", "two"):
         with log.open("a") as file:
             file.write(torn)
-        files.append_line(log, "whole")
+        logs.append_line(log, "whole")
     assert (tmp_path / "log.torn-1").read_text() == "one"
     assert (tmp_path / "log.torn-2").read_text() == "two"
-    assert files.read_lines(log) == ["whole", "whole"]
+    assert read_lines(log) == ["whole", "whole"]
 
 
 def test_a_torn_line_longer_than_any_block_is_set_aside_whole(tmp_path: Path):
     log = tmp_path / "log"
     log.write_bytes(b"first\n" + b"x" * 300_000)
-    files.append_line(log, "next")
-    assert files.read_lines(log) == ["first", "next"]
+    logs.append_line(log, "next")
+    assert read_lines(log) == ["first", "next"]
     assert (tmp_path / "log.torn-1").stat().st_size == 300_000
 
 
@@ -166,28 +167,28 @@ def test_lines_of_many_writers_do_not_mix(tmp_path: Path):
 
     def write(word: str) -> None:
         for _ in range(20):
-            files.append_line(log, word * 2000)
+            logs.append_line(log, word * 2000)
 
     threads = [threading.Thread(target=write, args=(word,)) for word in "abcd"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    lines = files.read_lines(log)
+    lines = read_lines(log)
     assert len(lines) == 80
     assert set(lines) == {word * 2000 for word in "abcd"}
 
 
 def test_a_line_is_added_a_second_time_only_when_asked_for(tmp_path: Path):
     for again in (True, True, False):
-        files.append_line(tmp_path / "log", "x", again=again)
-    assert files.read_lines(tmp_path / "log") == ["x", "x"]
+        logs.append_line(tmp_path / "log", "x", again=again)
+    assert read_lines(tmp_path / "log") == ["x", "x"]
 
 
 def test_a_line_break_in_a_line_is_refused(tmp_path: Path):
     with pytest.raises(RondelError, match="line break"):
-        files.append_line(tmp_path / "log", "a\nb")
-    assert files.read_lines(tmp_path / "log") == []
+        logs.append_line(tmp_path / "log", "a\nb")
+    assert read_lines(tmp_path / "log") == []
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ def test_a_line_break_in_a_line_is_refused(tmp_path: Path):
 )
 def test_a_log_knows_how_many_of_some_lines_it_ends_with(log: str, count: int, tmp_path: Path):
     (tmp_path / "log").write_text(log)
-    assert files.ends_with(tmp_path / "log", ["a", "b", "b"]) == count
+    assert logs.ends_with(tmp_path / "log", ["a", "b", "b"]) == count
 
 
 # folders

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rondel.model.changes import Append, Aside, Change, Edit, Write
-from rondel.store import documents, files
+from rondel.store import documents, files, logs
 from rondel.store.changes import carry_out
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease, holder
@@ -52,8 +52,8 @@ BIG = b"new " * 5000
 CASES = {
     "a new file": Case({}, lambda f: files.write(f / "a", BIG)),
     "a replaced file": Case({"a": b"old"}, lambda f: files.write(f / "a", BIG)),
-    "a first line": Case({}, lambda f: files.append_line(f / "log", "line", again=False)),
-    "a further line": Case({"log": b"one\n"}, lambda f: files.append_line(f / "log", "two", again=False)),
+    "a first line": Case({}, lambda f: logs.append_line(f / "log", "line", again=False)),
+    "a further line": Case({"log": b"one\n"}, lambda f: logs.append_line(f / "log", "two", again=False)),
     "a document": Case(
         {"s.json": b'{"x": 1}'},
         lambda f: documents.edit(f / "s.json", lambda d: {**d, "y": 2}, log=f / "deep" / "s.ndjson"),

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 from rondel.model import doclog
 from rondel.model.changes import Append, Aside, Change, Edit, Write
-from rondel.store import disk, documents, files
+from rondel.store import disk, documents, files, logs
 from rondel.store.changes import carry_out
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
 from support import faults
+from support.lines import read_lines
 from support.power import PowerDisk
 
 
@@ -127,14 +128,14 @@ def test_a_claimed_folder_survives(root: Path, tmp_path: Path):
 
 
 def test_an_added_line_survives_also_as_the_first_one(root: Path, tmp_path: Path):
-    left = after_power_loss(root, tmp_path / "left", lambda: files.append_line(root / "log", "one"))
-    assert files.read_lines(left / "log") == ["one"]
+    left = after_power_loss(root, tmp_path / "left", lambda: logs.append_line(root / "log", "one"))
+    assert read_lines(left / "log") == ["one"]
 
 
 def test_a_torn_line_that_was_set_aside_survives(root: Path, tmp_path: Path):
     (root / "log").write_bytes(b"one\ntw")
-    left = after_power_loss(root, tmp_path / "left", lambda: files.append_line(root / "log", "two"))
-    assert files.read_lines(left / "log") == ["one", "two"]
+    left = after_power_loss(root, tmp_path / "left", lambda: logs.append_line(root / "log", "two"))
+    assert read_lines(left / "log") == ["one", "two"]
     assert (left / "log.torn-1").read_bytes() == b"tw"
 
 

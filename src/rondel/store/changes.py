@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rondel.model.changes import Append, Aside, Change, Edit, Write
-from rondel.store import documents, files
+from rondel.store import documents, files, logs
 
 After = Callable[[str, bytes | None], None]
 
@@ -40,7 +40,7 @@ def _lines_there(folder: Path, changes: Sequence[Change], beside: frozenset[str]
         if isinstance(change, Append):
             lines.setdefault(change.path, []).append(change.line)
     return {
-        path: files.ends_with(files.safe_join(folder, path, beside), added)
+        path: logs.ends_with(files.safe_join(folder, path, beside), added)
         for path, added in lines.items()
         if len(added) > 1
     }
@@ -64,7 +64,7 @@ def _carry_out(
             there[path] -= 1
             return []
         case Append(path, line):
-            files.append_line(place(path), line, again=path in there)
+            logs.append_line(place(path), line, again=path in there)
             return [(path, None)]
         case Edit(path, new, None):
             return [(path, documents.edit_bytes(place(path), new).data)]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rondel.errors import DamagedFile
 from rondel.model import doclog
 from rondel.model.changes import Document
-from rondel.store import files
+from rondel.store import files, logs
 from rondel.store.locks import locked as locked
 
 
@@ -60,7 +60,7 @@ def edit_bytes(path: Path, change: Callable[[Document], Document], log: Path | N
 
 def _log(log: Path, before: bytes, new: Document) -> None:
     files.make_folder(log.parent)
-    files.append_next(log, lambda last: doclog.line(last or "", json.loads(before), new))
+    logs.append_next(log, lambda last: doclog.line(last or "", json.loads(before), new))
 
 
 def dump(document: Document) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rondel.store import disk, files
+from rondel.store import disk, files, logs
 from rondel.store.locks import release, wait_lock
 
 _LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
@@ -44,7 +44,7 @@ class Journal:
             try:
                 if self._end is not None:
                     self._others += self._unread()
-                files.add_line(fd, self._name, line, durable=durable)
+                logs.add_line(fd, self._name, line, durable=durable)
                 if self._end is not None:
                     self._end = os.fstat(fd).st_size
             finally:
@@ -56,12 +56,12 @@ class Journal:
         if self._fd is not None:
             wait_lock(self._fd, self._name)
             if os.fstat(self._fd).st_nlink:
-                files.mend_log(self._fd, self._name)
+                logs.mend_log(self._fd, self._name)
                 return self._fd
             self.close()
             self._end = None if self._end is None else 0
         files.make_folder(Path(self._name).parent)
-        self._fd = files.open_log(self._name)
+        self._fd = logs.open_log(self._name)
         return self._fd
 
     def news(self) -> list[dict[str, object]]:
