@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,13 +23,13 @@ from rondel.agents.base import Agent
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import Workspaces
 from rondel.engine import control
-from rondel.engine.driver import Driver, View
+from rondel.engine.driver import View
 from rondel.engine.executor import LocalExecutor
-from rondel.engine.explain import Origin, explain, refresh
-from rondel.engine.limits import uncounted
+from rondel.engine.explain import Origin, explain
 from rondel.engine.look import RepositoryLook
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
+from rondel.engine.run import Wish, run
 from rondel.engine.session import RUN, Session
 from rondel.errors import RondelError, UsageError
 from rondel.model.actions import Decide
@@ -42,7 +40,7 @@ from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef, Workflow
 from rondel.store import files
-from rondel.store.lease import Lease, holder
+from rondel.store.lease import holder
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
 
@@ -349,51 +347,14 @@ class Hall:
         limits = self.config.limits
         if agents_max is not None:
             limits = limits.model_copy(update={"agents_max": agents_max})
-        files.make_folder(session.run)
-        with Lease.take(session.run, ref.name, command=" ".join(sys.argv[:3])) as lease:
-            control.clear(session.folder)
-            (session.run / REPORT).unlink(missing_ok=True)  # it was about the run before
-            word = "retry" if retry else "resume"
-            session.carry_out(session.workflow.control(session.state, word, now()), {}, lease)
-            if retry:
-                _grant(session)
-            if redo:
-                changes, words = refresh(session, self.config)
-                session.carry_out(changes, {}, lease)
-                for line in words:
-                    say(line)
-            while True:
-                driver = Driver(session, self._tools(), lease, limits=limits, view=view)
-                report = asyncio.run(_interruptible(driver))
-                for line in uncounted(limits, session.ledger):
-                    say(line)
-                if not (wait and report.stopped is Stopped.PARKED and report.until):
-                    return report
-                if not asyncio.run(_sleep_until(report.until, session.folder)):
-                    return report
+        wish = Wish(wait=wait, redo=redo, retry=retry, say=say, command=" ".join(sys.argv[:3]))
+        return run(session, self._tools, limits, wish, view)
 
     def _tools(self) -> Tools:
         root = self.config.workspaces.root
         base = Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
         trees = Workspaces(self.root, base / f"{self.root.name}-{digest(str(self.root))[:8]}")
         return Tools(self.config, self.look, LocalExecutor(now), trees, now, self._build)
-
-
-async def _interruptible(driver: Driver[Any]) -> Report:
-    """Drive; SIGINT and SIGTERM end what is under way and are part of the report."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, driver.interrupt)
-    return await driver.drive()
-
-
-async def _sleep_until(until: datetime, folder: Path) -> bool:
-    """Wait for a vendor's limit to pass; False when a person says pause or stop meanwhile."""
-    while now() < until:
-        if control.read(folder) is not None:
-            return False
-        await asyncio.sleep(min(1.0, max(0.0, (until - now()).total_seconds())))
-    return True
 
 
 def _with_report(found: Summary, report: Report | None) -> Summary:
@@ -424,10 +385,3 @@ def _pick(refs: Iterable[SessionRef], name: str) -> SessionRef:
 
 def _is_request(name: str) -> bool:
     return name.startswith("request-") and name.endswith(".json") and name[8:-5].isdigit()
-
-
-def _grant(session: Session[Any]) -> None:
-    """Give every failed or parked action its attempts back: a person asked for it."""
-    for path, record in list(session.ledger.records.items()):
-        if record.failures or record.cutoffs or record.parked_until:
-            session.note("retry", {"action": path})

@@ -1,0 +1,86 @@
+"""A run: from the lease to the report, however often it has to wait for a vendor in between."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rondel.config import Limits
+from rondel.engine import control
+from rondel.engine.driver import Driver, View
+from rondel.engine.explain import refresh
+from rondel.engine.limits import uncounted
+from rondel.engine.perform import Tools
+from rondel.engine.report import REPORT, Report, Stopped
+from rondel.engine.session import Session
+from rondel.store import files
+from rondel.store.lease import Lease
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person wants of a run, besides that it goes on."""
+
+    wait: bool = False  # for a vendor's usage limit to pass
+    redo: bool = False  # what is stale
+    retry: bool = False  # what failed or is parked, with all its attempts
+    say: Callable[[str], None] = lambda _: None  # where words for the person go
+    command: str = ""  # what they typed, for whoever finds the session held
+
+
+def run(
+    session: Session[Any], tools: Callable[[], Tools], limits: Limits, wish: Wish, view: View | None = None
+) -> Report:
+    """Go on with a session until nothing more can be done now. Held when another process drives it."""
+    files.make_folder(session.run)
+    with Lease.take(session.run, session.ref.name, command=wish.command) as lease:
+        control.clear(session.folder)
+        (session.run / REPORT).unlink(missing_ok=True)  # it was about the run before
+        now = tools().clock
+        word = "retry" if wish.retry else "resume"
+        session.carry_out(session.workflow.control(session.state, word, now()), {}, lease)
+        if wish.retry:
+            _grant(session)
+        if wish.redo:
+            changes, words = refresh(session, tools().config)
+            session.carry_out(changes, {}, lease)
+            for line in words:
+                wish.say(line)
+        while True:
+            driver = Driver(session, tools(), lease, limits=limits, view=view)
+            report = asyncio.run(_interruptible(driver))
+            for line in uncounted(limits, session.ledger):
+                wish.say(line)
+            if not (wish.wait and report.stopped is Stopped.PARKED and report.until):
+                return report
+            if not asyncio.run(_sleep_until(report.until, now, session.folder)):
+                return report
+
+
+def _grant(session: Session[Any]) -> None:
+    """Give every failed or parked action its attempts back: a person asked for it."""
+    for path, record in list(session.ledger.records.items()):
+        if record.failures or record.cutoffs or record.parked_until:
+            session.note("retry", {"action": path})
+
+
+async def _interruptible(driver: Driver[Any]) -> Report:
+    """Drive; SIGINT and SIGTERM end what is under way and are part of the report."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, driver.interrupt)
+    return await driver.drive()
+
+
+async def _sleep_until(until: datetime, now: Callable[[], datetime], folder: Path) -> bool:
+    """Wait for a vendor's limit to pass; False when a person says pause or stop meanwhile."""
+    while now() < until:
+        if control.read(folder) is not None:
+            return False
+        await asyncio.sleep(min(1.0, max(0.0, (until - now()).total_seconds())))
+    return True
