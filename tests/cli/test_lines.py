@@ -20,6 +20,11 @@ CASES = [
         "! a.md: parked until 2026-11-15T12:00:00Z",
     ),
     ("finished", {"ended": "failed", "error": "no\nmore"}, "✗ a.md: failed: no"),
+    (
+        "finished",
+        {"ended": "failed", "error": "status 1: ======\nFAIL: test_a"},
+        "✗ a.md: failed: status 1: FAIL: test_a",
+    ),
     ("driver", {}, ""),
 ]
 

@@ -97,7 +97,7 @@ def test_a_finding_without_a_place_is_read_back_without_one():
 def test_the_words_of_code_count_what_is_open():
     result = Result((entry(1, Category.BLOCKER), entry(2, Category.STYLE)))
     words = prose_by_code(result, Attendance(("a-1",), {}), {"a-1": [e.finding for e in result.entries]})
-    assert "1 blockers, 0 to fix, 1 suggestions" in words
+    assert "1 blocker, 0 to fix, 1 suggestion." in words
     assert "`a.py` (2)" in words
 
 

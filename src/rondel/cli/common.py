@@ -18,7 +18,12 @@ from rondel.errors import RondelError
 from rondel.model.workflow import SessionRef
 
 PIPE_WIDTH = 240
-NEXT_SAID = (Stopped.COMPLETED, Stopped.WAITING, Stopped.FAILED)  # ends after which a person does something
+NEXT_SAID = (
+    Stopped.COMPLETED,
+    Stopped.IDLE,
+    Stopped.WAITING,
+    Stopped.FAILED,
+)  # ends after which a person does something
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 agents_option = click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once.")
@@ -122,7 +127,7 @@ def _say_who_works(hall: Hall, ref: SessionRef) -> None:
 
 
 def _say_report(ref: SessionRef, report: Report, follows: str) -> None:
-    lines = report.details or ((report.message,) if report.message else ())
+    lines = report.details or ((report.message,) if report.message and report.message != follows else ())
     say(f"{ref.name}: {report.stopped.value}")
     for line in lines:
         say(f"  {line}")

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rondel.api import Hall
+from rondel.cli.review import print_comparison
 from rondel.errors import RondelError
 from rondel.workflows.review import files
-from rondel.workflows.review.compare import GROUPS, compare_rounds
+from rondel.workflows.review.compare import compare_rounds
 from rondel.workflows.review.read import ReviewState
-from rondel.workflows.review.report import place_of
 
 START = {
     "report.py": 'def title(name):\n    """The title of a report."""\n    return f"Report of {name}"\n',
@@ -85,10 +85,7 @@ def demo(hall_factory: Callable[[Path], Hall], echo: Callable[[str], None]) -> N
         echo("\n$ git commit -m 'keep the key out, quote the target' && rondel review\n")
         state = _round(hall_factory(root), echo)
         echo("\n$ rondel review compare\n")
-        found = compare_rounds(state, None, None)
-        for group in GROUPS:
-            for entry in found.groups[group]:
-                echo(f"  {group:10}  {place_of(entry.finding):14}  {entry.finding.title}")
+        print_comparison(state, compare_rounds(state, None, None))
         echo("\nWhat is left in the repository:\n")
         for path in sorted((root / state.ref.folder).rglob("*.md")):
             if ".rondel" not in path.parts:

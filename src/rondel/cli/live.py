@@ -5,6 +5,7 @@ On a terminal it redraws itself; elsewhere it is plain lines, one per event.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from rondel.engine.notes import Flight
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.summary import Summary
 
+_RULE = re.compile(r"([=\-_*#~])\1{4,}")
 QUIET_S = 2  # after this long without output the view says for how long
 
 
@@ -115,12 +117,19 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
         return ""
     if fields.get("ended") == Ended.DONE:
         return f"✓ {action} {clock(_seconds(fields))}"
-    first = str(fields.get("error", "")).partition("\n")[0]
+    first = _first_words(str(fields.get("error", "")))
     if fields.get("ended") == Ended.WAITING:
         return f"? {action}: waits for a person"
     if fields.get("ended") == Ended.PARKED:
         return f"! {action}: parked until {fields.get('until')}"
     return f"✗ {action}: {fields.get('ended')}: {first}"
+
+
+def _first_words(error: str) -> str:
+    """The first line that says something; rules drawn with signs do not."""
+    lines = (_RULE.sub("", line).strip() for line in error.splitlines())
+    said = [line for line in lines if line]
+    return " ".join(said[: 2 if said[0].endswith(":") else 1]) if said else ""
 
 
 def _seconds(fields: dict[str, object]) -> float:

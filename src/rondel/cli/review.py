@@ -28,7 +28,7 @@ from rondel.model.changes import Document, text
 from rondel.model.times import stamp
 from rondel.store.documents import dump
 from rondel.workflows.review import files
-from rondel.workflows.review.compare import GROUPS, compare_rounds
+from rondel.workflows.review.compare import GROUPS, Comparison, compare_rounds
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.layout import DECISIONS, RoundFiles
 from rondel.workflows.review.post import (
@@ -264,6 +264,11 @@ def compare(rounds: tuple[int, ...], session: str | None, as_json: bool) -> None
     if as_json:
         emit({"session": state.ref.name, **found.document()})
         return
+    print_comparison(state, found)
+
+
+def print_comparison(state: ReviewState, found: Comparison) -> None:
+    """Two rounds side by side, for a person."""
     rows = [
         (group, entry.finding.title, entry.finding.category.value, place_of(entry.finding), entry.reason)
         for group in GROUPS

@@ -140,7 +140,7 @@ def why(result: Result) -> str:
     blockers = result.counts["blockers"]
     asked = sum(q.about_requirements for q in result.questions)
     if result.verdict is Verdict.REQUEST_CHANGES:
-        return f"{blockers} open blocker{'s' * (blockers != 1)}."
+        return f"{_counted(blockers, 'open blocker')}."
     if result.verdict is Verdict.NEEDS_DISCUSSION:
         return f"No blocker, but {asked} open question{'s' * (asked != 1)} about the requirements."
     return "No open blocker."
@@ -229,19 +229,21 @@ def prose_by_code(result: Result, attendance: Attendance, findings: Mapping[str,
             places[entry.finding.file] = places.get(entry.finding.file, 0) + 1
     most = sorted(places, key=lambda p: (-places[p], p))[:5]
     total = sum(len(f) for f in findings.values())
-    first = (
-        f"Findings of {len(attendance.answered)} reviewers: {total}. Open: {counts['blockers']} blockers, "
-        f"{counts['should_fix']} to fix, {counts['suggestions']} suggestions."
+    open_ = (
+        f"{_counted(counts['blockers'], 'blocker')}, {counts['should_fix']} to fix, "
+        f"{_counted(counts['suggestions'], 'suggestion')}"
     )
-    lines = [first]
+    lines = [f"Findings of {_counted(len(attendance.answered), 'reviewer')}: {total}. Open: {open_}."]
     if most:
         lines.append("Most are in " + ", ".join(f"`{p}` ({places[p]})" for p in most) + ".")
     fixed = sum(e.state is State.FIXED for e in result.entries)
     if fixed:
-        lines.append(
-            f"{fixed} finding{'s' * (fixed != 1)} of earlier rounds {'are' if fixed != 1 else 'is'} fixed."
-        )
+        lines.append(f"{_counted(fixed, 'finding')} of earlier rounds {'are' if fixed != 1 else 'is'} fixed.")
     return " ".join(lines)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 def guidance_by_code(change: Change) -> str:
