@@ -103,13 +103,30 @@ def test_an_agent_may_accept_a_suggestion_but_never_a_blocker(feature):
     assert states(state) == {WRONG["title"]: "open", NEW["title"]: "accepted"}
 
 
-def test_a_person_may_accept_a_blocker(feature):
-    state = one_round(feature, WRONG)
+def accept_first(root, state):
+    """A person accepts the first finding of a round."""
     name = state.meta["findings"][0]["fingerprint"]
     decision = {"answer": "accept", "by": "person", "comment": "known and wanted"}
-    hall_of(feature, says()).change(
-        state.ref, [text(f"{DECISIONS}/accept-{name}.json", json.dumps(decision))]
-    )
+    hall_of(root, says()).change(state.ref, [text(f"{DECISIONS}/accept-{name}.json", json.dumps(decision))])
+
+
+def as_of_another_day(root, state):
+    (root / state.ref.folder).rename(root / state.ref.folder.replace(state.ref.id[:10], "2020-01-01"))
+
+
+def test_what_a_person_accepted_stays_accepted_on_another_day(feature):
+    state = one_round(feature, WRONG)
+    accept_first(feature, state)
+    as_of_another_day(feature, state)
+    state = one_round(feature, WRONG)
+    assert state.ref.id != "2020-01-01-feature"
+    assert states(state) == {WRONG["title"]: "accepted"}
+    assert state.meta["verdict"] == "APPROVE"
+
+
+def test_a_person_may_accept_a_blocker(feature):
+    state = one_round(feature, WRONG)
+    accept_first(feature, state)
     commit(feature, {"other.py": "x = 1\n"})
     state = one_round(feature, WRONG)
     assert states(state) == {WRONG["title"]: "accepted"}
@@ -173,8 +190,7 @@ def test_nothing_changed_since_a_complete_round_is_nothing_to_do(feature):
 
 def test_blockers_are_carried_into_a_session_of_another_day(feature):
     state = one_round(feature, WRONG, NEW)
-    yesterday = state.ref.folder.replace(state.ref.id[:10], "2020-01-01")
-    (feature / state.ref.folder).rename(feature / yesterday)
+    as_of_another_day(feature, state)
     agent = says()
     _, later = run_review(feature, agent, team="quality:2")
     assert later.ref.id != "2020-01-01-feature"

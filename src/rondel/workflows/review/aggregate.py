@@ -39,6 +39,11 @@ class Item:
         """Its name across rounds."""
         return self.finding.fingerprint
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it goes by; its own comes last."""
+        return (*self.aliases, self.fingerprint)
+
     def document(self) -> Document:
         """As JSON; `item_of` reads it back."""
         return {

@@ -99,8 +99,7 @@ def link(carried: Sequence[Carried], items: Sequence[Item]) -> tuple[tuple[Item,
     """The items under their old names, and which item says the same as which old finding."""
     same: dict[str, str] = {}
     for old in carried:
-        names = {old.finding.fingerprint, *old.item.aliases}
-        found = next((i for i in items if names & {i.fingerprint, *i.aliases}), None)
+        found = next((i for i in items if not set(old.item.names).isdisjoint(i.names)), None)
         if found:
             same[old.id] = found.id
     same |= _similar([old for old in carried if old.id not in same], items)

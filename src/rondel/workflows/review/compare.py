@@ -70,7 +70,7 @@ def compare(
 
 
 def _names(entries: Iterable[Entry]) -> set[str]:
-    return {name for e in entries for name in (e.item.fingerprint, *e.item.aliases)}
+    return {name for e in entries for name in e.item.names}
 
 
 def compare_rounds(state: ReviewState, first: int | None, second: int | None) -> Comparison:

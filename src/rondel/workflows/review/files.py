@@ -250,6 +250,7 @@ def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) ->
     folder = root / state.ref.folder
     files.make_folder(folder / layout.RONDEL)
     _set_parts_aside(folder, number)
+    _keep_accepted(root, state, pins.branch)
     if wish.requirements is not None:
         _write_requirements(root, state, wish.requirements)
     _write_request(root, state, request, pins, number)
@@ -259,6 +260,19 @@ def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) ->
     _note(folder, state, (Phase.CONTEXT, number), pins.branch, stamp(look.at))
     notes = [f"{len(request.carried)} open findings are carried into this round"] if request.carried else []
     return Opened(state.ref, number, resumed=False, notes=tuple(notes))
+
+
+def _keep_accepted(root: Path, state: ReviewState, branch: str) -> None:
+    """What a person accepted on this branch on another day stays so: a new session gets the decisions."""
+    if state.rounds:
+        return
+    folder = root / state.ref.folder / layout.DECISIONS
+    for earlier in sessions_of(root, branch):
+        for name in sorted(n for n in earlier.files.names(layout.DECISIONS) if n.startswith("accept-")):
+            data = earlier.files.data(f"{layout.DECISIONS}/{name}")
+            if data is not None and not (folder / name).exists():
+                files.make_folder(folder)
+                files.write(folder / name, data)
 
 
 def _same_as(state: ReviewState, pins: Pins, look: Look) -> int | None:

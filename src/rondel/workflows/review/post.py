@@ -128,7 +128,7 @@ def plan_post(
 
 
 def _is_new(entry: Entry, posted: Posted) -> bool:
-    return not {entry.item.fingerprint, *entry.item.aliases} & posted.findings
+    return posted.findings.isdisjoint(entry.item.names)
 
 
 def is_shown(entry: Entry, change: Change) -> bool:

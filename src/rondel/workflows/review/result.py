@@ -138,7 +138,7 @@ def result_of(
     reviews: Mapping[str, str],
 ) -> Result:
     """The result of a round. `before` are the entries of all earlier rounds, oldest first."""
-    last = {e.item.fingerprint: e.state for e in before}
+    last = {name: e.state for e in before for name in e.item.names}
     entries = [_of_weighed(w, accepted, last) for w in weighed]
     entries += [_of_settled(s) for s in settled if not s.same_as]
     order = list(Category)
