@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from rondel.agents.base import Beat, Reply, Request
+from rondel.agents.base import Reply, Request
 from rondel.api import Hall, now
 from rondel.engine.look import RepositoryLook
 from rondel.engine.report import Report
-from rondel.model.outcomes import Ended
-from rondel.store import disk
 from rondel.workflows.review import files
 from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.workflow import Review
+from support import kills
+from support.scripted import Answer, Scripted
 
 GIT_ENV = {
     "GIT_AUTHOR_NAME": "t",
@@ -94,46 +91,7 @@ def review(*findings: dict[str, object], questions: str = "None.", **more: objec
     )
 
 
-@dataclass
-class Scripted:
-    """An agent that answers by a function and notes what it was asked."""
-
-    answer: Callable[[Request], Reply | str]
-    seconds: float = 0.0
-    calls: Path | None = None  # a file that no crash of ours can lose
-    name: str = "fake"
-    kind: str = "fake"
-    model: str = ""
-    seen: list[Request] = field(default_factory=list)
-
-    async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
-        disk.point("agent", request.action)
-        self.seen.append(request)
-        if self.seconds:
-            await asyncio.sleep(self.seconds)
-        if self.calls:
-            with self.calls.open("a") as f:
-                f.write(request.action + "\n")
-        answer = self.answer(request)
-        reply = answer if isinstance(answer, Reply) else Reply(Ended.DONE, answer)
-        request.spool.mkdir(parents=True, exist_ok=True)
-        if reply.ended is Ended.DONE:
-            (request.spool / "out").write_text(reply.text)
-        disk.point("answered", request.action)
-        return reply
-
-    def recover(self, request: Request) -> Reply | None:
-        out = request.spool / "out"
-        return Reply(Ended.DONE, out.read_text()) if out.exists() else None
-
-    def version(self) -> str | None:
-        return "1"
-
-    def actions(self) -> list[str]:
-        return [request.action for request in self.seen]
-
-
-def panel(reviews: Callable[[Request], Reply | str], **others: Callable[[Request], Reply | str]) -> Scripted:
+def panel(reviews: Answer, **others: Answer) -> Scripted:
     """A whole panel: what each reviewer answers, and everybody else something sensible."""
 
     def answer(request: Request) -> Reply | str:
@@ -147,7 +105,7 @@ def panel(reviews: Callable[[Request], Reply | str], **others: Callable[[Request
     return Scripted(answer)
 
 
-STANDARD: dict[str, Callable[[Request], Reply | str]] = {
+STANDARD: dict[str, Answer] = {
     "discourse": lambda _: '```json\n{"responses": []}\n```\n',
     "refute": lambda _: (
         '```json\n{"verdict": "stands", "reason": "tried", "evidence": "return a - b"}\n```\n'
@@ -174,11 +132,6 @@ def run_review(root: Path, agent: Scripted, **wish: object) -> tuple[Report, Rev
     return report, files.state_of(root, opened.ref)
 
 
-def content(root: Path, folder: str = ".ocr/sessions") -> dict[str, bytes]:
-    """Every file that is state."""
-    top = root / folder
-    return {
-        str(p.relative_to(top)): p.read_bytes()
-        for p in sorted(top.rglob("*"))
-        if p.is_file() and ".rondel/run" not in str(p)
-    }
+def content(root: Path) -> dict[str, bytes]:
+    """Every file of every session that is state."""
+    return kills.content(root / ".ocr/sessions")

@@ -258,7 +258,7 @@ def test_a_deleted_round_is_made_anew_and_its_leftovers_are_kept_aside(feature):
     assert (state.at.number, state.resolution.current_round, state.resolution.new_round) == (1, 2, True)
     agent = says()
     _, state = run_review(feature, agent, team="quality:2")
-    assert (state.at.number, len([a for a in agent.actions() if "/reviews/" in a])) == (2, 2)
+    assert (state.at.number, len([a for a in agent.actions if "/reviews/" in a])) == (2, 2)
     assert (folder / ".rondel/parts/round-2.set-aside-1/target.json").exists()
 
 

@@ -254,7 +254,7 @@ def test_agreement_adds_weight_and_an_undefended_challenge_takes_one(feature):
 def test_a_quick_review_skips_discourse_and_refuters_and_says_so(feature):
     agent = panel(by_type(principal=review(WRONG)))
     _, state = run_review(feature, agent, quick=True)
-    assert not [a for a in agent.actions() if "/discourse/" in a or "/refute/" in a]
+    assert not [a for a in agent.actions if "/discourse/" in a or "/refute/" in a]
     assert state.reviewed == ("principal-1", "quality-1")
     for path in (state.at.final, state.at.discourse):
         assert "quick review" in state.files.text(path)
@@ -288,7 +288,7 @@ def test_another_reviewers_file_is_adopted(feature):
     state = files.state_of(feature, opened.ref)
     assert state.meta["verdict"] == "REQUEST CHANGES"
     assert theirs.read_text() == review(WRONG)
-    assert not any("architect" in a for a in agent.actions())
+    assert not any("architect" in a for a in agent.actions)
 
 
 # -- missing reviewers -------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def test_after_too_few_answers_a_new_run_asks_only_those_who_are_missing(feature
     second = panel(by_type())
     report, state = run_review(feature, second)
     assert report.exit_code == 0
-    asked = {a.rpartition("/")[2] for a in second.actions() if "/reviews/" in a}
+    asked = {a.rpartition("/")[2] for a in second.actions if "/reviews/" in a}
     assert asked == {"principal-2.md", "quality-1.md", "quality-2.md"}
     assert state.attendance.missing == {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable
 
@@ -59,6 +60,13 @@ def die_at(
             os.kill(os.getpid(), signal.SIGKILL)
 
     disk.point = count
+
+
+def die_after(seconds: float) -> None:
+    """This process dies by SIGKILL after a while, wherever it is then."""
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
+    timer.daemon = True
+    timer.start()
 
 
 def killed_at(number: int, work: Callable[[], object]) -> bool:

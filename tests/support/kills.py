@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -22,7 +23,8 @@ from support.faults import die_at, in_child
 from support.scripted import asked, paid
 
 POINTS_MAX = 5000
-SWEEP_S = 3600
+MARKS = (pytest.mark.slow, pytest.mark.timeout(3600))
+Point = TypeVar("Point", int, float)  # the number of a fault point, or a time in seconds
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
 
 
@@ -76,31 +78,36 @@ def undisturbed(trial: Trial) -> Undisturbed:
 
 
 def killed_and_resumed(
-    trial: Trial, points: Iterable[int], calm: Undisturbed, die: Callable[[int], None] = die_at
+    trial: Trial, points: Iterable[Point], calm: Undisturbed, die: Callable[[Point], None] = die_at
 ) -> bool:
     """Die at each of these points in turn, go on to the end, and compare. Whether it died at all."""
     ends = [_killed(trial, point, die) for point in points]
-    before = asked(trial.session)
-    there = [action for action in before if (trial.session / action).is_file()]
-    assert in_child(trial.drive) == 0
+    assert _driven(trial, trial.drive) == 0
     trial.check_ended()
     _assert_same(trial.shown(), calm.shown)
     _assert_same(paid(trial.session), calm.paid)
-    again = [action for action in there if asked(trial.session)[action] != before[action]]
-    assert again == [], "these were there, and were asked for again"
     assert not list(trial.root.rglob(".rondel-tmp-*"))
     return any(ends)
 
 
-def _killed(trial: Trial, point: int, die: Callable[[int], None]) -> bool:
+def _killed(trial: Trial, point: Point, die: Callable[[Point], None]) -> bool:
     def doomed() -> int:
         die(point)
         return trial.drive()
 
-    status = in_child(doomed)
-    assert status in (0, -signal.SIGKILL), f"it ended with {status}, to be killed at point {point}"
+    status = _driven(trial, doomed)
+    assert status in (0, -signal.SIGKILL), f"it ended with {status}, to be killed at {point}"
     trial.check_killed()
     return status != 0
+
+
+def _driven(trial: Trial, work: Callable[[], int]) -> int:
+    before = asked(trial.session)
+    there = [action for action in before if (trial.session / action).is_file()]
+    status = in_child(work)
+    after = asked(trial.session)
+    assert [a for a in there if after[a] != before[a]] == [], "these were there, and were asked for again"
+    return status
 
 
 def _assert_same(found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
@@ -113,9 +120,6 @@ def swept(parts: int, stride: int = 1) -> pytest.MarkDecorator:
     stride = int(os.environ.get("RONDEL_KILL_STRIDE", stride))
     shares = [range(1 + part * stride, POINTS_MAX, parts * stride) for part in range(parts)]
     return pytest.mark.parametrize("points", [pytest.param(s, id=str(s.start), marks=MARKS) for s in shares])
-
-
-MARKS = (pytest.mark.slow, pytest.mark.timeout(SWEEP_S))
 
 
 def sweep(

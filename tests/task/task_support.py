@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.settings import AgentSettings
+import pytest
+
+from rondel.agents.base import Request
 from rondel.api import Hall
 from rondel.engine.driver import Report
-from rondel.model.outcomes import Ended
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.workflow import SessionRef
 from rondel.workflows.task import files, read
 from rondel.workflows.task.schema import new_task
 from rondel.workflows.task.state import State
 from rondel.workflows.task.workflow import TaskWorkflow
+from support import scripted
 
 REPORT = "## What was done\nIt.\n\n## Decisions\nOne.\n\n## Notes for future tasks\nMind the gap.\n"
+
+
+def settle_in(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person's own folders, empty, and a git that knows nobody's settings."""
+    folders = {"HOME": "", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_CONFIG_HOME": "config"}
+    for name, part in folders.items():
+        monkeypatch.setenv(name, str(home / part))
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "t")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "t@localhost")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
 
 
 def git(folder: Path, *args: str) -> str:
@@ -76,50 +88,16 @@ def state(tasks: list[dict], extra: Mapping[str, str | bytes] | None = None, *, 
     return read.read(snapshot(tasks, {**asked, **(extra or {})}), read.ref_of("WFS-x"))
 
 
-Answer = Callable[[Request], "Reply | str"]
-
-
 @dataclass
-class Scripted:
-    """An agent by a function. It notes each call in a file that no death of ours can lose."""
+class Scripted(scripted.Scripted):
+    """Reports as it should, unless a test says otherwise."""
 
-    answer: Answer = lambda _: REPORT
-    calls: Path | None = None
-    seconds: float = 0.0
-    name: str = "fake"
-    kind: str = "fake"
-    model: str = ""
-    seen: list[Request] = field(default_factory=list)
-
-    async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
-        self.seen.append(request)
-        if self.calls:
-            with self.calls.open("a") as f:
-                f.write(f"{request.action}\n")
-        if self.seconds:
-            await asyncio.sleep(self.seconds)
-        answer = self.answer(request)
-        reply = answer if isinstance(answer, Reply) else Reply(Ended.DONE, answer)
-        request.spool.mkdir(parents=True, exist_ok=True)
-        if reply.ended is Ended.DONE:
-            (request.spool / "out").write_text(reply.text)
-        return reply
-
-    def recover(self, request: Request) -> Reply | None:
-        out = request.spool / "out"
-        return Reply(Ended.DONE, out.read_text()) if out.exists() else None
-
-    def version(self) -> str | None:
-        return "1"
+    answer: scripted.Answer = lambda _: REPORT
 
 
 def hall(root: Path, agent: Scripted | None = None) -> Hall:
     chosen = agent or Scripted()
-
-    def build(_: AgentSettings) -> Scripted:
-        return chosen
-
-    return Hall(root, workflows={"task": TaskWorkflow()}, build=build)
+    return Hall(root, workflows={"task": TaskWorkflow()}, build=lambda _: chosen)
 
 
 def session(root: Path, tasks: list[dict], topic: str = "The topic") -> SessionRef:
