@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from modelserver import FakeModel
+pytest.register_assert_rewrite("support")
+
+from modelserver import FakeModel  # noqa: E402 - after the rewriting is asked for
 
 NOT_RUN = "vendor not run"
 

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from task_support import hall, repository, run, session, state, task
 from rondel.model.outcomes import Ended, Outcome
 from rondel.workflows.task import documents
 from rondel.workflows.task.summaries import said, summary
+from support.faults import die_at, in_child
 
 TODO = """\
 # Tasks: Session Topic
@@ -108,6 +111,23 @@ def test_what_nobody_touched_is_not_kept_aside(tmp_path):
     root = repository(tmp_path / "repo")
     ref = session(root, [task("IMPL-1"), task("IMPL-2", depends_on=["IMPL-1"])])
     assert run(hall(root), ref).exit_code == 0
+    assert not (root / ref.folder / ".rondel/aside").exists()
+
+
+def test_what_a_killed_run_drew_is_not_taken_for_a_person_s(tmp_path):
+    """It dies after it drew the list and before it noted so; then the list has to show something else."""
+    root = repository(tmp_path / "repo")
+    ref = session(root, [task("IMPL-1"), task("IMPL-2", depends_on=["IMPL-1"])])
+    todo = root / ref.folder / "TODO_LIST.md"
+
+    def doomed() -> None:
+        die_at(1, counts=lambda *_: "- [x] **" in todo.read_text())
+        run(hall(root), ref)
+
+    assert in_child(doomed) == -signal.SIGKILL
+    (root / ref.folder / ".task/IMPL-3.json").write_text(json.dumps(task("IMPL-3")))
+    assert run(hall(root), ref).exit_code == 0
+    assert todo.read_text().count("- [x] **") == 3
     assert not (root / ref.folder / ".rondel/aside").exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rondel.model.actions import Access, Action, Ask, Decide, Derive, Workspace
 from rondel.workflows.task import flow, layout, trust
@@ -17,7 +18,15 @@ KINDS = ("plan", "breakdown", "replan")
 
 
 def plan(state: State) -> Iterator[Action]:
-    """What is due."""
+    """What is due. Whatever ends may be the moment to draw the documents again."""
+    for action in _due_now(state):
+        if isinstance(action, Decide):
+            yield action
+        else:
+            yield replace(action, outputs=(*action.outputs, layout.TODO, layout.PLAN))
+
+
+def _due_now(state: State) -> Iterator[Action]:
     if state.session.status is not SessionStatus.COMPLETED:
         if state.request.kind in KINDS:
             yield from _proposal(state)
