@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import time
 from pathlib import Path
 
@@ -38,6 +39,13 @@ NEEDS = {
     "IMPL-6": ["IMPL-4"],
 }
 CHECKS = "sh check.sh"
+UNDER_WAY = {"rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "MERGE_HEAD", "sequencer"}
+
+
+def is_whole(root: Path) -> bool:
+    fsck = ["git", "fsck", "--connectivity-only", "--no-dangling"]
+    whole = subprocess.run(fsck, cwd=root, check=False, capture_output=True).returncode == 0
+    return whole and not (root / ".git/index.lock").exists()
 
 
 def answer(request) -> str:
@@ -73,14 +81,11 @@ class Six(Trial):
 
     def check_killed(self) -> None:
         """The person's own tree is whole at every moment: no operation of git under way, nothing changed."""
-        deadline = time.monotonic() + 10  # until the children of the killed driver are gone
-        while (self.root / ".git/index.lock").exists() and time.monotonic() < deadline:
+        deadline = time.monotonic() + 10  # a git that the killed driver had started ends by itself
+        while not is_whole(self.root) and time.monotonic() < deadline:
             time.sleep(0.05)
-        names = {p.name for p in (self.root / ".git").iterdir()}
-        assert names.isdisjoint(
-            {"rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "MERGE_HEAD", "sequencer"}
-        )
-        git(self.root, "fsck", "--connectivity-only", "--no-dangling")
+        assert is_whole(self.root)
+        assert {p.name for p in (self.root / ".git").iterdir()}.isdisjoint(UNDER_WAY)
 
     def check_ended(self) -> None:
         root = self.root
