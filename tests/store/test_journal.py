@@ -77,7 +77,6 @@ def test_an_event_costs_the_same_operations_however_long_the_journal_is(tmp_path
     short = points_of(lambda: journal.add("one"))
     (tmp_path / "j").write_text("\n".join(json.dumps({"kind": "x"}) for _ in range(5000)) + "\n")
     assert points_of(lambda: journal.add("one")) == short == ["write", "write:half", "sync"]
-    assert points_of(lambda: journal.add("beat", durable=False)) == ["write", "write:half"]
 
 
 def test_threads_take_turns(tmp_path: Path):
@@ -85,7 +84,7 @@ def test_threads_take_turns(tmp_path: Path):
 
     def add() -> None:
         for _ in range(50):
-            journal.add("x", text="y" * 10_000, durable=False)
+            journal.add("x", text="y" * 10_000)
 
     threads = [threading.Thread(target=add) for _ in range(4)]
     for thread in threads:

@@ -33,7 +33,6 @@ class Record:
     agent: str = ""
     model: str = ""
     role: str = ""
-    base: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)  # what it left, by digest
     done: bool = False
@@ -96,7 +95,7 @@ class Ledger:
         record.open_try = record.tries
         record.done = False
         record.agent, record.model = str(event.get("agent", "")), str(event.get("model", ""))
-        record.role, record.base = str(event.get("role", "")), str(event.get("base", ""))
+        record.role = str(event.get("role", ""))
         record.inputs = _digests(event.get("inputs"))
 
     def _vendor(self, record: Record, event: Mapping[str, object]) -> None:

@@ -89,7 +89,7 @@ class Session(Generic[S]):
 
     def note(self, kind: str, fields: dict[str, object]) -> None:
         """One event into the journal and the ledger."""
-        self.ledger.note(self.journal.add(kind, durable=True, **fields))
+        self.ledger.note(self.journal.add(kind, **fields))
 
     def carry_out(
         self, changes: Sequence[Change], seen: dict[str, str | None], lease: Lease | None

@@ -31,11 +31,8 @@ class Journal:
         self._others: list[dict[str, object]] = []  # read, and not yet given
         self.epoch = epoch
 
-    def add(self, kind: str, /, *, durable: bool = True, **fields: object) -> dict[str, object]:
-        """One event, given back as it was noted.
-
-        With `durable=False` it may be lost when the power goes, and costs no wait.
-        """
+    def add(self, kind: str, /, **fields: object) -> dict[str, object]:
+        """One event, durable, given back as it was noted."""
         at = self._clock().isoformat(timespec="milliseconds")
         event: dict[str, object] = {"at": at, "epoch": self.epoch, "kind": kind, **fields}
         line = _LINE.encode(event)
@@ -44,7 +41,7 @@ class Journal:
             try:
                 if self._end is not None:
                     self._others += self._unread()
-                logs.add_line(fd, self._name, line, durable=durable)
+                logs.add_line(fd, self._name, line)
                 if self._end is not None:
                     self._end = os.fstat(fd).st_size
             finally:
