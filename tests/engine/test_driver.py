@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from harness import REF, hall, repository, start
+from harness import REF, git, hall, repository, start
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.engine.report import Stopped
@@ -410,3 +410,12 @@ def test_status_says_later_what_the_last_run_could_not_go_on_without(root, answe
     assert words in found.waiting_for
     hall(root).drive(REF, retry=True)
     assert hall(root).summary(REF).status == "completed"
+
+
+def test_a_pause_is_nothing_to_commit(root):
+    start(root)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a session")
+    hall(root).control(REF, "pause")
+    assert (root / REF.folder / ".rondel/control").exists()
+    assert git(root, "status", "--porcelain", "-uall").split() == ["??", f"{REF.folder}/.rondel/.gitignore"]

@@ -116,7 +116,7 @@ def test_runtime_state_is_kept_out_of_git_from_the_first_file_on(tmp_path: Path)
     carry_out(tmp_path, [Write("spec.md", b"")])
     assert not (tmp_path / ".rondel").exists()
     carry_out(tmp_path, [Write(".rondel/request-1.json", b"{}")])
-    assert (tmp_path / ".rondel" / ".gitignore").read_text() == "run/\n"
+    assert (tmp_path / ".rondel" / ".gitignore").read_bytes() == files.RUNTIME
 
 
 def test_a_damaged_document_stops_the_changes_before_it_is_touched(tmp_path: Path):

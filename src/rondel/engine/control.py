@@ -31,7 +31,7 @@ def read(folder: Path) -> Word | None:
 def leave(folder: Path, word: Word) -> None:
     """Leave a word for the driver, now or later."""
     path = files.safe_join(folder, CONTROL)
-    files.make_folder(path.parent)
+    files.ignore_runtime(path.parent)
     files.write(path, f"{word}\n".encode())
 
 

@@ -81,4 +81,4 @@ def _make_room(folder: Path, relative: str, path: Path) -> None:
     """The folders above a file; and runtime state kept out of git from the start."""
     files.make_folder(path.parent)
     if relative.startswith(".rondel/") and relative != ".rondel/.gitignore":
-        files.ignore(folder / ".rondel", "run/")
+        files.ignore_runtime(folder / ".rondel")

@@ -19,6 +19,7 @@ from rondel.store.locks import try_lock, unlock
 
 TEMP = ".rondel-tmp-"
 SIZE_MAX = 64 * 1024 * 1024
+RUNTIME = b"run/\ncontrol\n"  # of a `.rondel` folder: free to delete
 _TRIES = 5
 
 _swept: set[str] = set()
@@ -267,9 +268,9 @@ def _through_links(base: str, plain: str) -> Path:
     return Path(real)
 
 
-def ignore(folder: Path, line: str) -> None:
-    """A `.gitignore` with `line` in `folder`, unless there is one: a person's own stays as it is."""
+def ignore_runtime(folder: Path) -> None:
+    """Keep what is no state in `folder` out of git. A person's own `.gitignore` there stays as it is."""
     name = folder / ".gitignore"
     if not os.path.lexists(name):
         make_folder(folder)
-        write(name, f"{line}\n".encode())
+        write(name, RUNTIME)

@@ -87,7 +87,7 @@ class Lease:
     def take(cls, run_folder: Path, session: str, *, command: str = "") -> Lease:
         """The lease of a session; Held, with who has it, when another process drives it."""
         files.make_folder(run_folder)
-        files.ignore(run_folder.parent, f"{run_folder.name}/")
+        files.ignore_runtime(run_folder.parent)
         path = os.path.join(run_folder, NAME)
         end = time.monotonic() + _PATIENCE_S
         with disk.explained("take the lease", path):

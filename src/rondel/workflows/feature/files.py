@@ -79,7 +79,7 @@ def start_feature(
     meta = _new_meta(number, name, short, mode.lower(), now)
     request: Document = {"command": "start", "title": name, "description": description.strip(), "at": now}
     files.make_folder(folder / ".rondel")
-    files.ignore(folder / ".rondel", "run/")
+    files.ignore_runtime(folder / ".rondel")
     files.write(folder / layout.request(1), documents.dump(request))
     if brainstorm is not None:
         files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())

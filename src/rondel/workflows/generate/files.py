@@ -89,7 +89,7 @@ def start(root: Path, wish: Wish, *, base: Path | None = None, at: datetime | No
     session.current_cycle_index = open_[0]
     request = {"schema_version": 1, "at": now, **wish.request}
     files.make_folder(folder / ".rondel")
-    files.ignore(folder / ".rondel", "run/")
+    files.ignore_runtime(folder / ".rondel")
     files.write(folder / layout.request(1), store.dump(_document(request)))
     files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
     return SessionRef("generate", folder.name, f"{layout.SESSIONS}/{folder.name}")
