@@ -127,6 +127,16 @@ def test_listing_switching_pausing_and_resuming(root):
     assert {s["id"]: s["active"] for s in found} == {"WFS-one": False, "WFS-two": True}
 
 
+def test_resuming_needs_a_name_only_where_several_sessions_are_not_over(root):
+    for topic in ("One", "Two"):
+        rondel(root, "task", "start", topic)
+    rondel(root, "task", "pause")
+    assert "WFS-one, WFS-two" in rondel(root, "task", "resume", code=2)
+    rondel(root, "task", "complete", "one")
+    rondel(root, "task", "resume")
+    assert files.active(root) == "WFS-two"
+
+
 def test_completing_names_what_is_unfinished(root):
     rondel(root, "task", "start", "One")
     rondel(root, "task", "add", "Left over")

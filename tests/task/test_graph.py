@@ -111,7 +111,7 @@ def test_a_parent_is_blocked_when_what_is_left_waits_for_a_blocked_one():
 WORDS = [s for s in TaskStatus if s is not TaskStatus.CONTAINER]
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(
     edges=st.lists(st.tuples(st.integers(2, 9), st.integers(1, 8)), max_size=16),
     moves=st.lists(st.tuples(st.integers(1, 9), st.sampled_from(WORDS)), max_size=12),

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from task_support import snapshot, state, step, task
 
 from rondel.model.snapshot import FrozenSnapshot
+from rondel.model.summary import Status
 from rondel.workflows.task import ids, read
+from rondel.workflows.task.graph import can_still_run
 from rondel.workflows.task.validate import RULES
+from rondel.workflows.task.workflow import TaskWorkflow
 
 
 def rules(tasks: list[dict], extra: dict | None = None) -> set[str]:
@@ -20,6 +23,26 @@ def rules(tasks: list[dict], extra: dict | None = None) -> set[str]:
 
 def without(body: dict, name: str) -> dict:
     return {k: v for k, v in body.items() if k != name}
+
+
+GROUP = [task("IMPL-1", status="container", depends_on=["IMPL-2"]), task("IMPL-1.1", parent="IMPL-1")]
+KNOTS = {
+    "through a group": ([*GROUP, task("IMPL-2", depends_on=["IMPL-1"])], "IMPL-1 → IMPL-2 → IMPL-1 wait"),
+    "of a group and its subtask": (
+        [task("IMPL-1", status="container", depends_on=["IMPL-1.1"]), task("IMPL-1.1", parent="IMPL-1")],
+        "IMPL-1 → IMPL-1.1 → IMPL-1 wait",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tasks", "words"), KNOTS.values(), ids=KNOTS.keys())
+def test_a_cycle_with_a_group_in_it_is_named_with_the_group_and_stops_its_leaves(tasks, words):
+    found = state(tasks, run=True)
+    assert any(words in f.message for f in found.findings if f.rule == "depends-on-cycle")
+    assert found.unusable
+    assert set(found.unusable) <= set(found.graph.leaves)
+    assert not any(can_still_run(found.graph, found.tasks, leaf) for leaf in found.graph.leaves)
+    assert TaskWorkflow().summary(found).status is Status.FAILED
 
 
 def test_a_session_as_the_document_writes_it_breaks_no_rule():

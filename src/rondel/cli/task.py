@@ -22,6 +22,7 @@ from rondel.cli.common import (
     wait_option,
 )
 from rondel.errors import NothingToDo, RondelError, UsageError
+from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.task import files, layout, trust
 from rondel.workflows.task.apply import reopened
@@ -144,12 +145,20 @@ def pause(name: str | None) -> None:
 def resume(name: str | None, as_json: bool) -> None:
     """Make a session the active one and go on with what was asked for last."""
     hall = here()
-    ref = _session(hall, name)
+    ref = _session(hall, name or _only_paused(hall))
     files.switch(hall.root, ref.id)
     if not _state(hall, ref).request.kind:
         say(f"{ref.id} is active; nothing was asked of it yet: `rondel task run` runs its tasks")
         return
     run_session(hall, ref, as_json=as_json, agents_max=_jobs_asked_for(hall, ref))
+
+
+def _only_paused(hall: Hall) -> str | None:
+    """The session that is meant where none is active: the one that is not over, if there is only one."""
+    if files.active(hall.root) is not None:
+        return None
+    found = [r for r in hall.sessions("task") if hall.summary(r).status is not Status.COMPLETED]
+    return found[0].id if len(found) == 1 else None
 
 
 def _jobs_asked_for(hall: Hall, ref: SessionRef) -> int | None:

@@ -12,7 +12,8 @@ from rondel.workflows.task.schema import Task
 
 def cycles(tasks: Mapping[str, Task], graph: Graph) -> list[tuple[str, ...]]:
     """Every knot of tasks that wait for each other, as shortest cycles that together name all of it."""
-    edges = _edges(tasks, graph)
+    direct = _direct(tasks, graph)
+    edges = _edges(direct, graph)
     found: list[tuple[str, ...]] = []
     named: set[str] = set()
     for start in sorted(edges, key=ids.order):
@@ -20,25 +21,36 @@ def cycles(tasks: Mapping[str, Task], graph: Graph) -> list[tuple[str, ...]]:
             continue
         cycle = _shortest(start, edges)
         if cycle:
-            found.append(_from_the_first(cycle))
+            found.append(_from_the_first(_in_full(cycle, direct, graph)))
             named.update(cycle)
     return found
 
 
-def _edges(tasks: Mapping[str, Task], graph: Graph) -> dict[str, list[str]]:
-    """What each task waits for: its dependencies, a parent's subtasks, what its parent waits for."""
+def _direct(tasks: Mapping[str, Task], graph: Graph) -> dict[str, list[str]]:
+    """What each task itself depends on."""
     by_numbers = ids.index(graph.order)
-    edges: dict[str, list[str]] = {}
-    for task_id in graph.order:
-        wanted = [
-            r for d in tasks[task_id].depends_on if (r := ids.resolve(d, tasks, by_numbers)) is not None
-        ]
-        edges[task_id] = wanted
-    for task_id, above in graph.parent.items():
-        edges[task_id] = list(dict.fromkeys([*edges[task_id], *edges[above]]))
-    for task_id, under in graph.children.items():
-        edges[task_id] = list(dict.fromkeys([*edges[task_id], *under]))
+    return {
+        t: [r for d in tasks[t].depends_on if (r := ids.resolve(d, tasks, by_numbers)) is not None]
+        for t in graph.order
+    }
+
+
+def _edges(direct: Mapping[str, list[str]], graph: Graph) -> dict[str, list[str]]:
+    """What each task waits for: its dependencies, a parent's subtasks, what its parent waits for."""
+    edges = {}
+    for task_id, own in direct.items():
+        above = direct.get(graph.parent.get(task_id, ""), [])
+        edges[task_id] = list(dict.fromkeys([*own, *above, *graph.children.get(task_id, ())]))
     return edges
+
+
+def _in_full(cycle: tuple[str, ...], direct: Mapping[str, list[str]], graph: Graph) -> tuple[str, ...]:
+    """The cycle with the parents for whose sake their subtasks wait."""
+    found: list[str] = []
+    for at, after in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
+        own = after in direct[at] or after in graph.children.get(at, ())
+        found += [at] if own else [at, graph.parent[at]]
+    return tuple(found)
 
 
 def _shortest(start: str, edges: Mapping[str, list[str]]) -> tuple[str, ...]:

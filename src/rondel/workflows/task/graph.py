@@ -215,14 +215,29 @@ def can_still_run(graph: Graph, tasks: Mapping[str, Task], leaf: str) -> bool:
     """Whether a pending leaf will run without anybody's help: nothing before it stands still."""
     if tasks[leaf].status is not TaskStatus.PENDING or leaf not in graph.needs:
         return False
-    seen: set[str] = set()
+    open_needs: dict[str, int] = {}
     before = [leaf]
     while before:
         at = before.pop()
-        if at in seen or tasks[at].status is TaskStatus.COMPLETED:
+        if at in open_needs:
             continue
         if tasks[at].status is TaskStatus.BLOCKED or _lost(graph, at):
             return False
-        seen.add(at)
-        before += graph.needs[at]
-    return True
+        needed = [t for t in graph.needs[at] if tasks[t].status is not TaskStatus.COMPLETED]
+        open_needs[at] = len(needed)
+        before += needed
+    return _can_end(graph, open_needs)
+
+
+def _can_end(graph: Graph, open_needs: dict[str, int]) -> bool:
+    """Whether leaves with so many open needs among them can all be completed: none waits for itself."""
+    free = [t for t, n in open_needs.items() if n == 0]
+    ended = 0
+    while free:
+        ended += 1
+        for other in graph.needed_by[free.pop()]:
+            if other in open_needs:
+                open_needs[other] -= 1
+                if open_needs[other] == 0:
+                    free.append(other)
+    return ended == len(open_needs)

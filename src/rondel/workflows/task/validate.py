@@ -45,9 +45,8 @@ def validate(tasks: Mapping[str, Task], graph: Graph, doubles: Sequence[Task] = 
         found += _relations(tasks[task_id], tasks, graph, by_numbers)
     for cycle in cycles(tasks, graph):
         way = " → ".join([*cycle, cycle[0]])
-        found.append(
-            Finding(tasks[cycle[0]].file, "depends-on-cycle", f"{way} wait for each other", stops=True)
-        )
+        leaf = next((t for t in cycle if t in graph.needs), cycle[0])  # only leaves can be stopped
+        found.append(Finding(tasks[leaf].file, "depends-on-cycle", f"{way} wait for each other", stops=True))
     return found
 
 
