@@ -11,8 +11,9 @@ from review_support import commit, look
 from rondel.errors import RondelError, UsageError
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.review.aggregate import Item
-from rondel.workflows.review.change import Change, Changed, parse_diff
+from rondel.workflows.review.change import Change, Changed, short_of
 from rondel.workflows.review.dialects import parse_review
+from rondel.workflows.review.diffs import parse_diff
 from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.markdown import bullets, closed, cut, demoted, fenced, quoted, section
 from rondel.workflows.review.post import (
@@ -147,7 +148,7 @@ def change_of_size(files, lines):
         + "".join(f"+line {k} of file {n}\n" for k in range(lines))
         for n in range(files)
     )
-    return Change(files=tuple(f.changed() for f in parse_diff(diff)), diff=diff)
+    return Change(files=tuple(short_of(f) for f in parse_diff(diff)), diff=diff)
 
 
 @pytest.mark.parametrize("name", ["guidance", "reviewer", "discourse", "refuter"])

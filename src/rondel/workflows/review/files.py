@@ -18,7 +18,8 @@ from rondel.store import documents, files
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.review import layout
-from rondel.workflows.review.change import Change, change_of, parse_diff
+from rondel.workflows.review.change import Change, change_of
+from rondel.workflows.review.diffs import parse_diff
 from rondel.workflows.review.layout import Phase, RoundFiles, round_files, session_name
 from rondel.workflows.review.plan import is_noted
 from rondel.workflows.review.probes import is_empty, is_same, look_moved

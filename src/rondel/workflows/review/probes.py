@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from rondel.errors import GitError, RondelError
 from rondel.model.workflow import Look
-from rondel.workflows.review.change import Change, Changed, FileDiff, Kind, kind_of, parse_diff
+from rondel.workflows.review.change import Change, Changed, Kind, kind_of, short_of
+from rondel.workflows.review.diffs import FileDiff, parse_diff
 from rondel.workflows.review.evidence import QUOTE_MIN
 from rondel.workflows.review.target import NO_OWN, Pins, Target, pin
 from rondel.workflows.review.target import Kind as TargetKind
@@ -45,8 +46,9 @@ def given_change(diff: str) -> Change:
         diff = diff[: cut + 1] if cut > 0 else diff[:DIFF_MAX]
         notes.append(f"the diff was cut after {len(diff)} characters; the rest is not reviewed")
     files = parse_diff(diff)
-    shown = "\n".join(f.text for f in files if f.changed().kind is Kind.TEXT)
-    return Change(tuple(f.changed() for f in files), notes=tuple(notes), diff=shown + "\n")
+    short = tuple(short_of(f) for f in files)
+    shown = "\n".join(f.text for f, in_short in zip(files, short, strict=True) if in_short.kind is Kind.TEXT)
+    return Change(short, notes=tuple(notes), diff=shown + "\n")
 
 
 def is_empty(base: str, head: str, look: Look) -> bool:
