@@ -80,7 +80,7 @@ def test_python_is_read_for_all_four_reviewers(tmp_path):
         for kind in TYPES
     }
     assert "F401" in found["quality"]
-    assert {"S602", "S105"} <= found["security"]
+    assert {"S602", "secret-secret-keyword"} <= found["security"]
     assert "PERF401" in found["performance"]
     assert {"B006", "F821", "S110"} <= found["reliability"]
 
@@ -140,6 +140,19 @@ def test_secrets_are_found_and_never_repeated(tmp_path):
     assert all(f.category is Category.BLOCKER for f in findings)
     assert key not in answered
     assert token not in answered
+
+
+def test_nobody_quotes_a_secret_whatever_else_is_wrong_with_its_line(tmp_path):
+    value = "correct-horse-battery"
+    file = whole("app.py", f'def f():\n    password = "{value}"\n')
+    findings, answered = review("quality", file, tmp=tmp_path)
+    assert [(f.rule, f.line, f.evidence) for f in findings] == [("F841", 2, "password =…")]
+    assert value not in answered
+
+
+def test_a_password_that_two_analysers_see_is_one_finding(tmp_path):
+    findings, _ = review("security", whole("app.py", 'password = "correct-horse-battery"\n'), tmp=tmp_path)
+    assert [f.rule for f in findings] == ["secret-secret-keyword"]
 
 
 @pytest.mark.parametrize(

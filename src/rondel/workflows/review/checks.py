@@ -35,6 +35,7 @@ HITS_MAX = 100
 SPAN_MAX = 50
 QUOTE_MAX = 300
 NAMED_MAX = 10
+PASSWORDS = ("S105", "S106", "S107")  # ruff's words for what the secrets scanner says with more certainty
 
 
 class Asked(Protocol):
@@ -148,7 +149,8 @@ def _see(kind: str, files: Sequence[ChangedFile], run: Run, scratch: Path, skipp
     if unknown and not trouble:
         trouble.append(f"no analyser for {kind} covers: {_named(unknown)}")
     kept = _on_changed_lines(hits, files)
-    findings = tuple(_finding(hit, file) for hit, file in kept[:HITS_MAX])
+    hidden = _secret_lines([file for _, file in kept[:HITS_MAX]], run, scratch / "hidden")
+    findings = tuple(_finding(hit, file, hidden) for hit, file in kept[:HITS_MAX])
     return _Seen(findings, max(0, len(kept) - HITS_MAX), tuple(used), (*trouble, *skipped[:NAMED_MAX]))
 
 
@@ -158,6 +160,13 @@ def _look(analyser: Analyser, files: Sequence[ChangedFile], run: Run, scratch: P
         return analyser.look(files, scratch, run)
     except RondelError as e:
         return Looked(trouble=f"{analyser.name} did not run: {e}")
+
+
+def _secret_lines(files: Iterable[ChangedFile], run: Run, scratch: Path) -> frozenset[tuple[str, int]]:
+    """Where a secret stands: such a line is quoted by nobody, whatever else is wrong with it."""
+    wanted = [f for f in {file.path: file for file in files}.values() if SECRETS.wants(f)]
+    looked = _look(SECRETS, wanted, run, scratch) if wanted else Looked()
+    return frozenset((hit.path, hit.line) for hit in looked.hits)
 
 
 def _on_changed_lines(hits: Iterable[Hit], files: Sequence[ChangedFile]) -> list[tuple[Hit, ChangedFile]]:
@@ -171,8 +180,10 @@ def _on_changed_lines(hits: Iterable[Hit], files: Sequence[ChangedFile]) -> list
         if touched:
             at = replace(hit, line=touched[0], line_end=touched[-1] if touched[-1] > touched[0] else None)
             found.setdefault((hit.path, at.line, hit.rule), (at, file))
+    named = {(path, line) for path, line, rule in found if rule.startswith("secret-")}
     for path, line, rule in list(found):
-        if rule == "complexity" and (path, line, "C901") in found:
+        again = rule == "complexity" and (path, line, "C901") in found
+        if again or (rule in PASSWORDS and (path, line) in named):
             del found[path, line, rule]
     order = list(Category), list(Severity)
     return sorted(
@@ -187,9 +198,10 @@ def _on_changed_lines(hits: Iterable[Hit], files: Sequence[ChangedFile]) -> list
     )
 
 
-def _finding(hit: Hit, file: ChangedFile) -> Finding:
+def _finding(hit: Hit, file: ChangedFile, hidden: frozenset[tuple[str, int]]) -> Finding:
     line = file.line(hit.line).strip()
     first = re.split(r"(?<=[.:;])\s", hit.message)[0].rstrip(".:;")
+    is_secret = hit.secret or (hit.path, hit.line) in hidden
     return Finding(
         title=f"{hit.rule}: {first}"[:200],
         category=hit.category,
@@ -199,7 +211,7 @@ def _finding(hit: Hit, file: ChangedFile) -> Finding:
         line_end=hit.line_end,
         problem=hit.message,
         suggestion=hit.suggestion,
-        evidence=without_secret(line) if hit.secret else line[:QUOTE_MAX],
+        evidence=without_secret(line) if is_secret else line[:QUOTE_MAX],
         rule=hit.rule,
     )
 
