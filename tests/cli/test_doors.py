@@ -37,6 +37,10 @@ def test_a_wrong_command_is_usage(repo, env):
     done = rondel(repo, env, "reviw")
     assert (done.returncode, done.stderr) == (2, "rondel: no command 'reviw'; did you mean review?\n")
     assert "there are: review, feature, cycle" in rondel(repo, env, "xyzzy").stderr
+    assert (
+        rondel(repo, env, "task", "valdate").stderr
+        == "rondel: no command 'valdate'; did you mean validate?\n"
+    )
 
 
 def test_a_session_that_is_not_there_is_usage_and_says_what_there_is(repo, env):

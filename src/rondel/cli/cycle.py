@@ -19,6 +19,7 @@ from rondel.cli.common import (
     say,
     wait_option,
 )
+from rondel.cli.groups import Commands
 from rondel.cli.sessions import problem_json, summary_json
 from rondel.errors import UsageError
 from rondel.model.summary import Status, Summary
@@ -40,7 +41,7 @@ limit_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def command() -> None:
     """Four agents (RA, EP, CD, VAS) iterating on one task."""
 

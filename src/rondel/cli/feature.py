@@ -23,6 +23,7 @@ from rondel.cli.common import (
     wait_option,
 )
 from rondel.cli.ending import Way, end_feature
+from rondel.cli.groups import Commands
 from rondel.cli.sessions import summary_json
 from rondel.engine.report import Report
 from rondel.errors import GitError, Held, NothingToDo, RondelError, UsageError
@@ -45,7 +46,7 @@ WAITS = 3
 feature_argument = click.argument("feature", required=False)
 
 
-@click.group()
+@click.group(cls=Commands)
 def command() -> None:
     """Work on a feature phase by phase, each under a reviewer."""
 

@@ -22,6 +22,7 @@ from rondel.cli.common import (
     say,
     wait_option,
 )
+from rondel.cli.groups import Commands
 from rondel.cli.sessions import summary_json
 from rondel.errors import ConfigError, NothingToDo, UsageError
 from rondel.model.actions import Derive
@@ -48,7 +49,7 @@ def _name_of(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[s
 session_argument = click.argument("session", required=False, shell_complete=_name_of)
 
 
-@click.group()
+@click.group(cls=Commands)
 def command() -> None:
     """Generate code cycle by cycle from a profile, with approvals."""
 
@@ -202,7 +203,7 @@ def profiles(as_json: bool) -> None:
         click.echo(f"{name}  {place}")
 
 
-@command.group("profile")
+@command.group("profile", cls=Commands)
 def profile_group() -> None:
     """Look at a profile, or make one."""
 

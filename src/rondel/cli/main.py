@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 from rondel import __version__
 from rondel.cli import encoding
-from rondel.errors import RondelError, UsageError
+from rondel.cli.groups import Commands
+from rondel.errors import RondelError
 
 # Each command, the module it is in and its name there. Nothing is imported before it is called.
 DOORS = {
@@ -38,22 +38,12 @@ DOORS = {
 INTERRUPTED = 130
 
 
-class Doors(click.Group):
+class Doors(Commands):
     """A group that imports a command when it is called, not before."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command, in the order a person would meet them."""
         return list(DOORS)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant; one that is not there is named with those that are."""
-        if args and args[0] not in DOORS and not args[0].startswith("-"):
-            alike = get_close_matches(args[0], DOORS, n=3)
-            hint = f"did you mean {' or '.join(alike)}?" if alike else f"there are: {', '.join(DOORS)}"
-            raise UsageError(f"no command {args[0]!r}; {hint}")
-        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""

@@ -21,6 +21,7 @@ from rondel.cli.common import (
     say,
     wait_option,
 )
+from rondel.cli.groups import Commands
 from rondel.errors import NothingToDo, RondelError, UsageError
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
@@ -38,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., object])
 TEXT_MAX = 200_000
 
 
-@click.group(name="task")
+@click.group(name="task", cls=Commands)
 def command() -> None:
     """Plan a session of tasks and run them by their dependencies.
 
