@@ -193,6 +193,13 @@ def test_a_damaged_worktree_starts_again(repo, spaces, damage):
     assert spaces.commit(again, SESSION, "x.md", "m") is not None
 
 
+def test_a_mark_that_a_killed_driver_left_half_written_goes_with_its_worktree(spaces):
+    path = edit(spaces, "x.md", {"a.txt": "two\n"})
+    path.with_name(f"{path.name}.tmp").write_text('{"session": "cy')
+    spaces.remove(path)
+    assert list(path.parent.iterdir()) == []
+
+
 def test_a_worktree_without_its_git_file_never_makes_git_work_on_the_repository_around_it(repo):
     inside = Workspaces(repo, repo / "build" / "spaces")
     path = edit(inside, "x.md", {"b.txt": "b"})

@@ -140,7 +140,7 @@ class Worktrees:
     def save(self, path: Path, mark: Mark) -> Mark:
         """Note how far a worktree got; that lasts."""
         file = self.mark_file(path)
-        temporary = file.with_suffix(".tmp")
+        temporary = _half_written(file)
         with temporary.open("w", encoding="utf-8") as f:
             json.dump(asdict(mark), f)
             f.flush()
@@ -212,7 +212,9 @@ class Worktrees:
                 self.git.run("worktree", "remove", "--force", "--force", str(path))
         if path.exists():
             shutil.rmtree(path)
-        self.mark_file(path).unlink(missing_ok=True)
+        file = self.mark_file(path)
+        _half_written(file).unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
 
     def _unlist(self, path: Path) -> bool:
         """Take a worktree that is surely ours out of git's list, in one step; whether that was done."""
@@ -303,6 +305,11 @@ def _flock(file: IO[str]) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _half_written(mark_file: Path) -> Path:
+    """A mark before it has its name; one that a killed driver leaves goes with its worktree."""
+    return mark_file.with_suffix(".tmp")
 
 
 def _load(file: Path) -> Mark | None:
