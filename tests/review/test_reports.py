@@ -25,6 +25,7 @@ from rondel.workflows.review.post import (
     posted_in,
     reading_calls,
 )
+from rondel.workflows.review.probes import look_at_change
 from rondel.workflows.review.prompting import fill, prompt, template
 from rondel.workflows.review.report import About, prose_by_code, render_final
 from rondel.workflows.review.request import Request, request_of
@@ -320,6 +321,22 @@ def test_a_round_is_posted_as_one_review_with_comments_on_the_lines_the_diff_sho
     assert [(c["path"], c.get("start_line"), c["line"]) for c in body["comments"]] == [
         ("a.py", None, 2),
         ("a.py", 2, 3),
+    ]
+
+
+def test_a_comment_stands_only_where_github_shows_the_line(repo):
+    lines = [f"x{n} = {n}" for n in range(1, 61)]
+    base = commit(repo, {"a.py": "\n".join(lines) + "\n"})
+    lines[19], lines[39] = "x20 = 0", "x40 = 0"
+    change = look_at_change(base, commit(repo, {"a.py": "\n".join(lines) + "\n"}), look(repo))
+    asked = [named(f"f{n}", n) for n in (15, 16, 17, 20, 23, 24)]
+    asked += [named("far", 20, line_end=40), named("near", 20, line_end=22), named("one", 20, line_end=20)]
+    (call,) = plan_post(PR, "s/round-1", "# Final", asked, change, "head", Posted())
+    comments = json.loads(call.stdin)["comments"]
+    assert [(c.get("start_line"), c["line"]) for c in comments] == [
+        *((None, n) for n in (17, 20, 23, 20)),
+        (20, 22),
+        (None, 20),
     ]
 
 

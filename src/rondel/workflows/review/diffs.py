@@ -57,12 +57,16 @@ class FileDiff:
         """The numbers of the lines that the change wrote."""
         return frozenset(n for h in self.hunks for n, line in h.numbered() if line.startswith("+"))
 
-    @cached_property
-    def shown_lines(self) -> frozenset[int]:
-        """The numbers of all lines of the new file that the diff shows."""
-        return frozenset(
-            n for h in self.hunks for n, line in h.numbered() if not line.startswith(("-", "\\"))
-        )
+    def lines_around(self, count: int) -> frozenset[int]:
+        """The numbers of the new lines that a diff with `count` lines around each change shows."""
+        found: set[int] = set()
+        for hunk in self.hunks:
+            rows = [row for row in hunk.numbered() if not row[1].startswith("\\")]
+            for at, (_, line) in enumerate(rows):
+                if line.startswith(("+", "-")):
+                    beside = rows[max(0, at - count) : at + count + 1]
+                    found |= {number for number, text in beside if not text.startswith("-")}
+        return frozenset(found)
 
     def near(self, line: int | None, around: int = 0) -> str:
         """The code at a line of the new file, as far as the diff shows it."""

@@ -19,6 +19,7 @@ from rondel.workflows.review.result import Entry
 
 BODY_MAX = 60_000
 INLINE_MAX = 50
+CONTEXT = 3  # lines around a change that GitHub shows; a comment elsewhere makes it refuse the whole review
 _FINDING = re.compile(r"<!-- rondel:finding:([\w-]{1,40}) -->")
 _ROUND = re.compile(r"<!-- rondel:review:([^\s>]{1,300}) -->")
 
@@ -133,8 +134,12 @@ def _is_new(entry: Entry, posted: Posted) -> bool:
 
 def is_shown(entry: Entry, change: Change) -> bool:
     """Whether the diff shows the line a finding is about: only there a comment can stand."""
+    return entry.finding.line is not None and entry.finding.line in _commentable(entry, change)
+
+
+def _commentable(entry: Entry, change: Change) -> frozenset[int]:
     file = change.file(entry.finding.file)
-    return file is not None and entry.finding.line is not None and entry.finding.line in file.shown_lines
+    return file.lines_around(CONTEXT) if file else frozenset()
 
 
 def _inline(entry: Entry, change: Change) -> dict[str, object]:
@@ -148,11 +153,11 @@ def _inline(entry: Entry, change: Change) -> dict[str, object]:
     rows.append(f"<sub>{by}, weight {entry.weight}{mark}</sub>")
     rows.append(f"<!-- rondel:finding:{entry.item.fingerprint} -->")
     comment: dict[str, object] = {"path": finding.file, "side": "RIGHT", "body": "\n\n".join(rows)}
-    file = change.file(finding.file)
-    end = finding.line_end
-    if finding.line and end and end > finding.line and file and end in file.shown_lines:
-        return {**comment, "start_line": finding.line, "start_side": "RIGHT", "line": end}
-    return {**comment, "line": finding.line}
+    line, end = finding.line, finding.line_end
+    lines = _commentable(entry, change)
+    if line and end and end > line and all(number in lines for number in range(line, end + 1)):
+        return {**comment, "start_line": line, "start_side": "RIGHT", "line": end}
+    return {**comment, "line": line}
 
 
 def _cut(final: str) -> str:
