@@ -273,6 +273,28 @@ def test_a_submodule_is_left_alone(repo, spaces, tmp_path):
     assert (repo / "sub" / "a.txt").exists()
 
 
+def test_a_submodule_that_is_moved_to_another_commit_is_an_edit(repo, spaces, tmp_path):
+    other = make_repo(tmp_path / "other")
+    local = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
+    git(repo, *local, "add", str(other), "sub")
+    add(repo, {}, "a submodule")
+    path = spaces.write(SESSION, "x.md", "main")
+    git(path, *local, "update", "--init")
+    assert spaces.commit(path, SESSION, "x.md", "m") is None
+    add(path / "sub", {"c.txt": "c"}, "in the submodule")
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert commit is not None
+    assert commit.changed == ("sub",)
+
+
+def test_what_is_only_staged_is_put_back_and_is_no_edit(spaces):
+    path = edit(spaces, "x.md", {"a.txt": "staged"})
+    before = git(path, "show", "HEAD:a.txt")
+    git(path, "add", "a.txt")
+    (path / "a.txt").write_text(f"{before}\n")
+    assert spaces.commit(path, SESSION, "x.md", "m") is None
+
+
 def test_names_of_any_kind_are_committed_and_reported(spaces):
     names = [
         "with space.txt",

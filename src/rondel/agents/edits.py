@@ -49,6 +49,8 @@ def commit_all(
     part of it, and a branch that it made stays where it is.
     """
     git = trees.in_tree(path, mark)
+    if trees.is_at(git, mark, mark.base, submodules=True):
+        return None
     trees.settle(git, mark)
     git(*trees.excludes(mark), "add", "--all")
     names = _staged(git, mark.base)

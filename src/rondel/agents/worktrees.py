@@ -187,7 +187,7 @@ class Worktrees:
             )
         private = (path / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
         mark = self.save(path, Mark(session, key, base, str(Path(private).resolve())))
-        self.in_tree(path, mark)("reset", "--quiet", "--hard", base)
+        self.in_tree(path, mark)("read-tree", "--reset", "-u", base)
         return mark
 
     def _is_registered(self, path: Path) -> bool:
@@ -260,12 +260,15 @@ class Worktrees:
         git("checkout", "--quiet", "--force", "--detach", commit)
         git(*self.excludes(mark), "clean", "--quiet", "-d", "--force", "--force")
 
-    def is_at(self, git: Git, mark: Mark, commit: str) -> bool:
-        """Whether a worktree holds exactly `commit`, but for ignored files."""
-        head = git.run("rev-parse", "--verify", "--quiet", "HEAD")
-        if head.out.strip() != commit:
+    def is_at(self, git: Git, mark: Mark, commit: str, *, submodules: bool = False) -> bool:
+        """Whether a worktree holds exactly `commit`, but for ignored files; and `submodules` too."""
+        try:
+            if self.head(mark) != commit:
+                return False
+        except (GitError, OSError):
             return False
-        look = ("status", "--porcelain", "-z", "--ignore-submodules=all", "--untracked-files=normal")
+        ignored = "none" if submodules else "all"
+        look = ("status", "--porcelain", "-z", f"--ignore-submodules={ignored}", "--untracked-files=normal")
         status = git.run(*self.excludes(mark), *look)
         return status.ok and not status.out
 
