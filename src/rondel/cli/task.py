@@ -317,7 +317,8 @@ def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | 
     """
     hall = here()
     ref = _session(hall, session)
-    _reopen(hall, ref, task_ids)
+    if task_ids:
+        _reopen(hall, ref, task_ids)
     state = _state(hall, ref)
     _refuse_what_cannot_run(state, task_ids)
     if hall.settings("task")["trust_commands"]:

@@ -58,8 +58,8 @@ def _group(task: Task) -> str:
 def _leaf(task: Task, summaries: AbstractSet[str]) -> str:
     done = task.status is TaskStatus.COMPLETED
     line = f"- [{'x' if done else ' '}] **{task.id}**: {_line(task.title)} → [📋](./{task.file})"
-    name = next((n for n in layout.summary_names(task.id) if n in summaries), None)
-    return f"{line} | [✅](./{layout.SUMMARIES}/{name})" if done and name else line
+    name = next((n for n in layout.summary_names(task.id) if n in summaries), None) if done else None
+    return f"{line} | [✅](./{layout.SUMMARIES}/{name})" if name else line
 
 
 def _line(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from rondel.errors import UnsafePath
 from rondel.model.names import inside
@@ -31,15 +32,19 @@ class Occupied:
 
 def _plain(paths: Iterable[str]) -> Iterable[str]:
     """The paths in one spelling; what is no path of the project takes nothing."""
-    for path in paths:
-        short = path.removeprefix("./").rstrip("/")
-        if short in ("", "."):
-            yield ""
-        else:
-            try:
-                yield inside(short)
-            except UnsafePath:
-                continue
+    return (plain for path in paths if (plain := _spelled(path)) is not None)
+
+
+@lru_cache(maxsize=10_000)
+def _spelled(path: str) -> str | None:
+    """A path in one spelling; None for what is no path of the project."""
+    short = path.removeprefix("./").rstrip("/")
+    if short in ("", "."):
+        return ""
+    try:
+        return inside(short)
+    except UnsafePath:
+        return None
 
 
 def _folders(path: str) -> Iterable[str]:

@@ -54,14 +54,11 @@ def _work(state: State) -> Iterator[Action]:
     for leaf in sorted(state.adoptable):
         yield Derive(layout.task_file(leaf), title=f"{leaf} has a summary")
     occupied = Occupied()
-    questions: list[Action] = []
     for _, _, leaf in state.front.active:
         if leaf in state.adoptable or not state.selected(leaf):
             continue
         action = _due(state, state.tasks[leaf])
-        if isinstance(action, Decide):
-            questions.append(action)
-        elif action is not None:
+        if action is not None and not isinstance(action, Decide):
             occupied.take(state.tasks[leaf].focus_paths)
             yield action
     for _, _, leaf in state.front.ready:
@@ -69,10 +66,18 @@ def _work(state: State) -> Iterator[Action]:
         if leaf in state.adoptable or not state.selected(leaf) or occupied.overlaps(task.focus_paths):
             continue
         action = _due(state, task)
-        if action is not None:
+        if action is not None and not isinstance(action, Decide):
             occupied.take(task.focus_paths)
             yield action
-    yield from questions
+    yield from questions(state)
+
+
+def questions(state: State) -> Iterator[Decide]:
+    """What only a person can say: how a failed step goes on, and which commands may run."""
+    for task in _with_steps(state):
+        action = _due(state, task) if task.id not in state.adoptable else None
+        if isinstance(action, Decide):
+            yield action
     waits = commands_waiting(state)
     if waits:
         words = "; ".join(f"{w.task_id} step {w.step}: {_short(w.command)}" for w in waits[:NAMED_MAX])
@@ -108,10 +113,12 @@ def _ask(state: State, task: Task) -> Ask:
 
 def commands_waiting(state: State) -> list[trust.Waiting]:
     """The commands that a person must allow before the leaves that are due can run."""
-    leaves = [leaf for _, _, leaf in (*state.front.active, *state.front.ready)]
-    tasks = [
-        state.tasks[t]
-        for t in leaves
-        if state.selected(t) and t not in state.unusable and state.tasks[t].steps
-    ]
-    return trust.waiting_in(tasks, state.allowed)
+    return trust.waiting_in([t for t in _with_steps(state) if t.id not in state.unusable], state.allowed)
+
+
+def _with_steps(state: State) -> list[Task]:
+    """The leaves with steps that a person asked for and that are under way or ready."""
+    if not state.has_steps:
+        return []
+    leaves = (state.tasks[leaf] for _, _, leaf in (*state.front.active, *state.front.ready))
+    return [task for task in leaves if task.steps and state.selected(task.id)]

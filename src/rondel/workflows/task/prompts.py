@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import resources
 
 from rondel.workflows.task import flow, ids, layout
@@ -116,6 +117,7 @@ def _fill(name: str, values: Mapping[str, str]) -> str:
     return _FIELD.sub(lambda found: values.get(found[1], found[0]), _load(name))
 
 
+@cache
 def _load(name: str) -> str:
     return (resources.files("rondel.workflows.task") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 

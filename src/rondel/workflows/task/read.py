@@ -89,6 +89,7 @@ def read(files: Snapshot, ref: SessionRef, allowed: frozenset[str] = frozenset()
         is_marked=newest == ref.id,
         markers=markers,
         damage=tuple(damage),
+        has_steps=any(t.steps for t in tasks.values()),
     )
 
 

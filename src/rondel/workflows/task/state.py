@@ -125,6 +125,7 @@ class State:
     is_marked: bool  # the newest marker is this session's: it is the active one
     markers: int = 1  # how many sessions have one
     damage: tuple[Problem, ...] = ()
+    has_steps: bool = False  # whether any task does
     # What is costly to make and holds until a task changes in more than its status.
     prepared: dict[str, Action] = field(default_factory=dict, compare=False)
     texts: dict[str, str] = field(default_factory=dict, compare=False)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from rondel.model.actions import Decide
 from rondel.model.summary import Problem, Status, Summary
 from rondel.workflows.task import layout
 from rondel.workflows.task.graph import can_still_run, derived_status
-from rondel.workflows.task.plan import plan
+from rondel.workflows.task.plan import questions
 from rondel.workflows.task.schema import TaskStatus
 from rondel.workflows.task.state import SessionStatus, State
 
@@ -18,9 +17,7 @@ NAMED_MAX = 5
 
 def summary(state: State) -> Summary:
     """The session in short."""
-    question = (
-        next((a.question for a in plan(state) if isinstance(a, Decide)), None) if _runs(state) else None
-    )
+    question = next((d.question for d in questions(state)), None) if _runs(state) else None
     status, why = _status(state, question)
     changed = state.files.mtime(layout.SESSION)
     return Summary(

@@ -39,7 +39,7 @@ class TaskWorkflow(Workflow[State]):
 
     def reread(self, state: State, files: Snapshot, ref: SessionRef, changed: frozenset[str]) -> State:
         """See `Workflow`."""
-        allowed = _allowed(files, ref) if any(t.steps for t in state.tasks.values()) else state.allowed
+        allowed = _allowed(files, ref) if state.has_steps else state.allowed
         return reading.reread(state, files, changed, allowed)
 
     def plan(self, state: State) -> Iterable[Action]:
