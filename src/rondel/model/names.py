@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from pathlib import PurePosixPath
 
 from rondel.errors import UnsafePath
 from rondel.model.digests import digest
@@ -17,6 +16,7 @@ NAME_MAX = 100
 BYTES_MAX = 240
 PATH_MAX = 1000
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)")
+_UNSAFE = re.compile(r"^[/~]|^[A-Za-z]:|[\x00-\x1f\x7f\\]")
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]')
 
 
@@ -81,15 +81,12 @@ def inside(path: str, what: str = "path") -> str:
     Refuses absolute paths, drive letters, `..`, backslashes, control characters and empty
     segments. Symbolic links are the business of whoever opens it.
     """
-    pure = PurePosixPath(path)
+    plain = path.rstrip("/")
     unsafe = (
-        not path
-        or len(path) > PATH_MAX
-        or path.startswith(("/", "~"))
-        or re.search(r"[\x00-\x1f\x7f\\]", path)
-        or re.match(r"^[A-Za-z]:", path)
-        or any(part in ("", ".", "..") for part in path.rstrip("/").split("/"))
+        len(path) > PATH_MAX
+        or _UNSAFE.search(path) is not None
+        or not {"", ".", ".."}.isdisjoint(plain.split("/"))
     )
     if unsafe:
         raise UnsafePath(f"{what} {path!r} does not stay in its folder; use a relative path without '..'")
-    return str(pure)
+    return plain

@@ -47,18 +47,24 @@ def edit_bytes(path: Path, change: Callable[[Document], Document], log: Path | N
     with locked(path.parent):
         held = files.read(path)
         old = {} if held is None else _parse(path, held)
-        before = dump(old)
+        before = _plain(old)
         new = change(old)
-        after = dump(new)
-        if log is not None and (held is not None or after != before):
+        differs = _plain(new) != before
+        if log is not None and (held is not None or differs):
             _log(log, before, new)
-        if after == before:
+        if not differs:
             return Edited(new, held or b"")
-        files.write(path, after)
-        return Edited(new, after)
+        data = dump(new)
+        files.write(path, data)
+        return Edited(new, data)
 
 
-def _log(log: Path, before: bytes, new: Document) -> None:
+def _plain(document: Document) -> str:
+    """A document as text, to compare it: `change` may give back the one it got."""
+    return json.dumps(document, ensure_ascii=False)
+
+
+def _log(log: Path, before: str, new: Document) -> None:
     files.make_folder(log.parent)
     logs.append_next(log, lambda last: doclog.line(last or "", json.loads(before), new))
 
