@@ -7,6 +7,7 @@ person allowed it); the value is not. So this looks for honest mistakes, not for
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -174,7 +175,7 @@ def evaluated(command: Command, word: str, *, integers: bool) -> Evaluated | Non
     return _by_name(name, words, word, assigns=assigns)
 
 
-def evaluated_here(readers: list[Command]) -> Evaluated | None:
+def evaluated_here(readers: Iterable[Command]) -> Evaluated | None:
     """Why a value must not stand in a here-document for these commands; None when it may."""
     return _SCRIPT if any(command.reads_script for command in readers) else None
 

@@ -5,14 +5,12 @@ the quotes it stands in. The shell never parses what an expansion gives, so a va
 become code, whatever it holds; were the quotes misjudged, the text would arrive changed,
 not executed. What a shell does evaluate again is refused (see `hazards`), except a plain
 script for another shell, which reads the variable from its environment.
-
-Brackets that are bash stay bash: tests, subscripts, patterns.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from rondel.workflows.task.brackets import REFERENCE, Place, is_reference, is_word, references
 from rondel.workflows.task.hazards import ARITHMETIC, Command, Evaluated, evaluated, evaluated_here
@@ -24,11 +22,12 @@ from rondel.workflows.task.script import (
     Names,
     Quote,
     Script,
+    backticks,
     closing_brace,
+    delimiter,
     pipeline,
 )
 
-_DELIMITER = re.compile(r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|[^\s;&|<>()'\"\\])+")
 _PLAIN_DOUBLE = re.compile(r'[^"\\$`]*"')
 _BLANK = " \t"
 
@@ -52,13 +51,13 @@ def _compile(text: str, names: Names) -> str:
 class _Scanner:
     """Reads a script once, from left to right, and writes it again with expansions."""
 
-    def __init__(self, text: str, names: Names) -> None:
+    def __init__(self, text: str, names: Names, readers: Iterable[Command] = ()) -> None:
         self.text = text
         self.names = names
+        self.readers = readers  # of the here-document that this text is
         self.at = 0
         self.out: list[str] = []
         self.here: list[HereDocument] = []
-        self.readers: list[Command] = []  # of the here-document that this text is
         self.level = Level()
 
     def _next_is(self, what: str) -> bool:
@@ -193,26 +192,15 @@ class _Scanner:
             self._add_word(word)
 
     def _add_word(self, word: str) -> None:
-        level = self.level
-        if level.command.expects_name:
-            if word == "case":
-                level.cases.append("head")
-            elif word == "esac" and level.cases:
-                level.cases.pop()
-        level.command.add(word)
-        self.names.integers |= level.command.declares_integers
-        if word == "]]" and level.command.is_condition:
+        self.level.add(word)
+        self.names.integers |= self.level.command.declares_integers
+        if word == "]]" and self.level.command.is_condition:
             self._end_command("]]")
 
     def _end_command(self, separator: str) -> None:
         """The command before this place is whole; without a separator its pipeline goes on."""
-        level = self.level
-        if level.is_array:
-            return
-        for words in level.command.problems(level.piped):
+        for words in self.level.next_command(piped=not separator):
             self.names.problem(words)
-        level.piped = [] if separator else [*level.piped, *level.command.names]
-        level.command = Command()
 
     def _in_word(self, char: str) -> None:
         """The next piece of a word outside all quotes."""
@@ -345,17 +333,12 @@ class _Scanner:
 
     def _backticks(self, quote: Quote) -> None:
         """`…`, written as $(…) where a reference stands in it."""
-        end = self.at + 1
-        while end < len(self.text) and self.text[end] != "`":
-            end += 2 if self.text[end] == "\\" else 1
-        inner = self.text[self.at + 1 : end]
-        if not references(inner):
+        end, inner = backticks(self.text, self.at, quote)
+        if not references(self.text[self.at + 1 : end]):
             self._take(end + 1 - self.at)
             return
-        escapes = r"\\([$`\\\"])" if quote is Quote.DOUBLE else r"\\([$`\\])"
-        unescaped = re.sub(escapes, lambda m: m[1], inner)
         self.at = end + 1
-        self.out.append(f"$({_compile(unescaped, self.names)}\n)")
+        self.out.append(f"$({_compile(inner, self.names)}\n)")
 
     # -- here-documents -----------------------------------------------------------------
 
@@ -364,13 +347,11 @@ class _Scanner:
         self._take(3 if strips_tabs else 2)
         while self._after(0) and self._after(0) in _BLANK:
             self._take()
-        word = _DELIMITER.match(self.text, self.at)
-        raw = word[0] if word else ""
-        delimiter = re.sub(r"\\(.)|['\"]", lambda m: m[1] or "", raw)
+        raw, meant = delimiter(self.text, self.at)
         spot = len(self.out)
         self._take(len(raw))
         readers = [self.level.command, *pipeline(self.text[self.at :].partition("\n")[0])]
-        self.here.append(HereDocument(delimiter, delimiter != raw, strips_tabs, spot, readers))
+        self.here.append(HereDocument(meant, meant != raw, strips_tabs, spot, readers))
 
     def _here_bodies(self) -> None:
         pending, self.here = self.here, []
@@ -379,15 +360,8 @@ class _Scanner:
 
     def _here_body(self, document: HereDocument) -> None:
         """One body, up to and with the line of its delimiter."""
-        start = end = self.at
-        closing = None
-        while closing is None and end < len(self.text):
-            line, newline, _ = self.text[end:].partition("\n")
-            if (line.lstrip("\t") if document.strips_tabs else line) == document.delimiter:
-                closing = line
-            else:
-                end += len(line) + len(newline)
-        body = self.text[start:end]
+        end, closing = document.end(self.text, self.at)
+        body = self.text[self.at : end]
         self.at = end + len(closing or "")
         if not document.quoted:
             body = self._expanded(body, document)
@@ -399,21 +373,16 @@ class _Scanner:
             self.out[document.spot] = closing
         self.out.append(body + (closing or ""))
 
-    def _body_scanner(self, body: str, document: HereDocument) -> _Scanner:
-        scanner = _Scanner(body, self.names)
-        scanner.readers = document.commands
-        return scanner
-
     def _expanded(self, body: str, document: HereDocument) -> str:
         """A body in which the shell expands."""
-        scanner = self._body_scanner(body, document)
+        scanner = _Scanner(body, self.names, document.commands)
         while scanner.at < len(body):
             scanner.expanding(body[scanner.at], Quote.HERE)
         return "".join(scanner.out)
 
     def _unquoted(self, body: str, document: HereDocument) -> str:
         """A body in which the shell does not expand, for a here-document in which it does."""
-        scanner = self._body_scanner(body, document)
+        scanner = _Scanner(body, self.names, document.commands)
         while scanner.at < len(body):
             stop = body.find("[", scanner.at)
             stop = stop if stop >= 0 else len(body)
@@ -470,11 +439,8 @@ class _Scanner:
 
     def _script(self, inner: str, end: int) -> None:
         """A script in quotes: its references become expansions of the other shell's environment."""
-        own = Names(self.names.known, self.names.first)
-        own.numbers, own.exported, own.problems = dict(self.names.numbers), set(), self.names.problems
+        own = self.names.nested()
         compiled = _compile(inner, own)
-        used = [n for n in own.numbers if f"${{{VARIABLE}{own.numbers[n]}}}" in compiled]
-        self.names.numbers = own.numbers
-        self.names.exported |= own.exported | set(used)
+        self.names.export(own, compiled)
         self.at = end
         self.out.append("'" + compiled.replace("'", "'\\''") + "'")

@@ -10,6 +10,7 @@ from enum import Enum, auto
 from rondel.workflows.task.hazards import Command, Evaluated
 
 VARIABLE = "RONDEL_VAR_"
+_DELIMITER = re.compile(r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|[^\s;&|<>()'\"\\])+")
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,18 @@ class Names:
         if words not in self.problems:
             self.problems.append(words)
 
+    def nested(self) -> Names:
+        """The names for a script in this one; what is wrong there is wrong here."""
+        own = Names(self.known, self.first)
+        own.numbers, own.problems = dict(self.numbers), self.problems
+        return own
+
+    def export(self, own: Names, script: str) -> None:
+        """Take in the names of a nested script, which finds their values in its environment."""
+        self.numbers = own.numbers
+        used = {n for n, number in own.numbers.items() if f"${{{VARIABLE}{number}}}" in script}
+        self.exported |= own.exported | used
+
     def refuse(self, name: str, reason: Evaluated) -> None:
         """Note that a value must not stand where it does."""
         self.problem(f"[{name}] stands in {reason.where}, {reason.why}; {reason.advice}")
@@ -75,6 +88,15 @@ class HereDocument:
     strips_tabs: bool
     spot: int  # where in the output its delimiter stands
     commands: list[Command]  # what reads it: its own command, and the rest of the pipeline on its line
+
+    def end(self, text: str, at: int) -> tuple[int, str | None]:
+        """Where its body ends, and the line of its delimiter; None when there is none."""
+        while at < len(text):
+            line, newline, _ = text[at:].partition("\n")
+            if (line.lstrip("\t") if self.strips_tabs else line) == self.delimiter:
+                return at, line
+            at += len(line) + len(newline)
+        return at, None
 
 
 @dataclass
@@ -92,6 +114,24 @@ class Level:
         """Whether bash expects a pattern of `case`."""
         return self.cases[-1:] == ["pattern"]
 
+    def add(self, word: str) -> None:
+        """Take in a word of the command."""
+        if self.command.expects_name:
+            if word == "case":
+                self.cases.append("head")
+            elif word == "esac" and self.cases:
+                self.cases.pop()
+        self.command.add(word)
+
+    def next_command(self, *, piped: bool) -> list[str]:
+        """Begin the next command; what is wrong with the one before, which may be piped into it."""
+        if self.is_array:
+            return []
+        problems = list(self.command.problems(self.piped))
+        self.piped = [*self.piped, *self.command.names] if piped else []
+        self.command = Command()
+        return problems
+
 
 def pipeline(line: str) -> list[Command]:
     """The commands that follow on a line behind pipes."""
@@ -102,6 +142,22 @@ def pipeline(line: str) -> list[Command]:
             command.add(word)
         commands.append(command)
     return commands
+
+
+def delimiter(text: str, at: int) -> tuple[str, str]:
+    """The delimiter of a here-document, as it is written and as it is meant."""
+    found = _DELIMITER.match(text, at)
+    raw = found[0] if found else ""
+    return raw, re.sub(r"\\(.)|['\"]", lambda m: m[1] or "", raw)
+
+
+def backticks(text: str, at: int, quote: Quote) -> tuple[int, str]:
+    """The backtick that ends the one at `at`, and the command between them, as the shell reads it."""
+    end = at + 1
+    while end < len(text) and text[end] != "`":
+        end += 2 if text[end] == "\\" else 1
+    escapes = r"\\([$`\\\"])" if quote is Quote.DOUBLE else r"\\([$`\\])"
+    return end, re.sub(escapes, lambda m: m[1], text[at + 1 : end])
 
 
 def closing_brace(text: str, at: int) -> int:
