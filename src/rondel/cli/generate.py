@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from rondel.cli.common import (
     wait_option,
 )
 from rondel.cli.groups import Commands
+from rondel.cli.profiles import context_of, profile, profiles
 from rondel.cli.sessions import summary_json
 from rondel.errors import ConfigError, NothingToDo, UsageError
 from rondel.model.actions import Derive
@@ -30,9 +30,8 @@ from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.generate import people
-from rondel.workflows.generate.files import Copy, Wish, copies, copy_code, new_profile, start
+from rondel.workflows.generate.files import Copy, Wish, copies, copy_code, start
 from rondel.workflows.generate.models import WorkflowPhase
-from rondel.workflows.generate.profiles.discover import load_profile, profile_names
 from rondel.workflows.generate.read import GATES, State
 from rondel.workflows.generate.status import status_text
 
@@ -52,6 +51,10 @@ session_argument = click.argument("session", required=False, shell_complete=_nam
 @click.group(cls=Commands)
 def command() -> None:
     """Generate code cycle by cycle from a profile, with approvals."""
+
+
+command.add_command(profiles)
+command.add_command(profile)
 
 
 # -- starting -----------------------------------------------------------------------------------
@@ -91,7 +94,7 @@ def init(
     metadata = {k: v for k, v in (("dev", dev), ("task_id", task_id)) if v}
     wish = Wish(
         profile=profile,
-        context=_context(pairs),
+        context=context_of(pairs),
         with_tests=with_tests,
         skip=(*skip, *(("tests",) if skip_tests else ())),
         source_session=source_session,
@@ -106,20 +109,6 @@ def init(
         return
     click.echo(ref.id)
     _say_next(hall, ref)
-
-
-def _context(pairs: tuple[str, ...]) -> dict[str, str]:
-    """`-c bounded-context=x` as the key `bounded_context`."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        key, sign, value = pair.partition("=")
-        name = key.strip().replace("-", "_")
-        if not sign or not name.isidentifier():
-            raise UsageError(f"-c {pair!r} is not KEY=VALUE")
-        if name in found:
-            raise UsageError(f"-c {key} is given twice")
-        found[name] = value
-    return found
 
 
 def _settings(hall: Hall) -> dict[str, object]:
@@ -189,58 +178,6 @@ def _say_next(hall: Hall, ref: SessionRef) -> None:
         say(f"waits for: {found.waiting_for}")
     if found.next and found.status is not Status.RUNNING:
         say(f"next: {found.next}")
-
-
-@command.command()
-@json_option
-def profiles(as_json: bool) -> None:
-    """List the profiles: installed ones, and those in .aiwf/profiles/."""
-    found = profile_names(here().root)
-    if as_json:
-        emit({"profiles": [{"name": name, "from": place} for name, place in found.items()]})
-        return
-    for name, place in found.items():
-        click.echo(f"{name}  {place}")
-
-
-@command.group("profile", cls=Commands)
-def profile_group() -> None:
-    """Look at a profile, or make one."""
-
-
-@profile_group.command("show")
-@click.argument("name")
-@click.option(
-    "-c", "--context", "pairs", multiple=True, metavar="KEY=VALUE", help="A context, to see its cycles."
-)
-def profile_show(name: str, pairs: tuple[str, ...]) -> None:
-    """Show what a profile is for, and its cycles for a context."""
-    root = here().root
-    profile = load_profile(name, root)
-    click.echo(f"{name}: {profile.description or 'no description'}")
-    click.echo(f"from {profile_names(root)[name]}")
-    if wanted := profile.check_context(_context(pairs)):
-        click.echo(wanted)
-    context: dict[str, object] = {"scope": "full", "with_tests": True, **_context(pairs)}
-    try:
-        cycles = profile.get_cycles(context)
-    except ValueError as e:
-        raise UsageError(f"profile {name}: {e}; give one with -c scope=…") from e
-    for cycle in cycles:
-        after = f" after {', '.join(cycle.depends_on)}" if cycle.depends_on else ""
-        size = len(profile.standards(cycle.scope, context))
-        click.echo(f"  {cycle.type} (scope {cycle.scope}){after}, standards of {size} characters")
-
-
-@profile_group.command("new")
-@click.argument("name")
-def profile_new(name: str) -> None:
-    """Make a working profile in .aiwf/profiles/, with tests."""
-    root = here().root
-    folder = new_profile(root, name).relative_to(root)
-    click.echo(str(folder))
-    test = f"cd {shlex.quote(str(folder))} && python -m unittest test_profile.py"
-    say(f"edit its prompts and standards; test it with `{test}`")
 
 
 # -- going on -----------------------------------------------------------------------------------
