@@ -28,9 +28,10 @@ from rondel.workflows.cycle import files as cycle_files
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import Step
 from rondel.workflows.cycle.leave import restore
-from rondel.workflows.cycle.models import AGENTS, CycleState, FeedbackType
+from rondel.workflows.cycle.models import AGENTS, CycleState
 from rondel.workflows.cycle.models import schema as state_schema
 from rondel.workflows.cycle.state import State
+from rondel.workflows.cycle.words import FeedbackType
 
 KIND = {"ra": "requirement_update", "ep": "clarification", "cd": "issue_fix", "vas": "clarification"}
 

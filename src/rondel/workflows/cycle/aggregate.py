@@ -11,13 +11,13 @@ from rondel.workflows.cycle import layout, routing, transitions
 from rondel.workflows.cycle.documents import Step
 from rondel.workflows.cycle.feedback import unread
 from rondel.workflows.cycle.leave import json_file
-from rondel.workflows.cycle.models import FeedbackType
 from rondel.workflows.cycle.plan import USER
 from rondel.workflows.cycle.results import ResultStatus, parse_phase_result, status_of, texts
 from rondel.workflows.cycle.routing import Issue
 from rondel.workflows.cycle.state import Stage, State, Turn
 from rondel.workflows.cycle.validating import run_of
 from rondel.workflows.cycle.values import strings
+from rondel.workflows.cycle.words import FeedbackType
 
 
 def aggregate(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:

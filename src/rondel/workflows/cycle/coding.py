@@ -11,7 +11,6 @@ from rondel.model.outcomes import Ended, Outcome
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import Doc, Step
 from rondel.workflows.cycle.leave import edit_plan, json_file, notes, publish
-from rondel.workflows.cycle.models import ChangeAction
 from rondel.workflows.cycle.questions import raised
 from rondel.workflows.cycle.results import (
     ResultStatus,
@@ -24,6 +23,7 @@ from rondel.workflows.cycle.results import (
 from rondel.workflows.cycle.state import Stage, State, TaskView, Turn
 from rondel.workflows.cycle.values import mapping
 from rondel.workflows.cycle.versions import of_iteration
+from rondel.workflows.cycle.words import ChangeAction
 
 ERROR_MAX = 1000
 

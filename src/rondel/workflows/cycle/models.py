@@ -1,4 +1,4 @@
-"""The state document of a cycle: every field, enumeration and type.
+"""The state document of a cycle: every field and type.
 
 The models say what a whole document is. Shapes that earlier tools left, and the fragments
 their documentation shows, are completed before they are checked: what is missing and has
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
@@ -23,6 +22,17 @@ from pydantic import (
 )
 
 from rondel.model.changes import Document
+from rondel.workflows.cycle.words import (
+    AgentStatus,
+    BlockerStatus,
+    ChangeAction,
+    CycleStatus,
+    DecisionStatus,
+    Effort,
+    FeedbackType,
+    Phase,
+    TaskStatus,
+)
 
 TITLE_MAX = 100
 ITERATIONS_MAX = 5
@@ -30,88 +40,6 @@ ITERATIONS_MAX = 5
 M = TypeVar("M", bound=BaseModel)
 Percent = Annotated[float, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]
-
-
-class CycleStatus(StrEnum):
-    """Where a cycle stands. A stopped one is paused, with the reason in an agent's last message."""
-
-    CREATED = "created"
-    RUNNING = "running"
-    PAUSED = "paused"
-    COMPLETED = "completed"
-    FAILED = "failed"
-
-
-class Phase(StrEnum):
-    """What a cycle is doing."""
-
-    INIT = "init"
-    RA = "ra"
-    EP = "ep"
-    CD = "cd"
-    VAS = "vas"
-    AGGREGATION = "aggregation"
-    COMPLETE = "complete"
-
-
-class AgentStatus(StrEnum):
-    """What one of the four agents is doing."""
-
-    IDLE = "idle"
-    RUNNING = "running"
-    WAITING = "waiting"
-    COMPLETED = "completed"
-    FAILED = "failed"
-
-
-class Effort(StrEnum):
-    """How much work a plan task is."""
-
-    SMALL = "small"
-    MEDIUM = "medium"
-    LARGE = "large"
-
-
-class TaskStatus(StrEnum):
-    """Where a plan task stands."""
-
-    PENDING = "pending"
-    IN_PROGRESS = "in_progress"
-    COMPLETED = "completed"
-    BLOCKED = "blocked"
-
-
-class ChangeAction(StrEnum):
-    """What happened to a file."""
-
-    CREATE = "create"
-    MODIFY = "modify"
-    DELETE = "delete"
-
-
-class FeedbackType(StrEnum):
-    """What a piece of feedback is."""
-
-    REQUIREMENT_UPDATE = "requirement_update"
-    BUG_REPORT = "bug_report"
-    ISSUE_FIX = "issue_fix"
-    CLARIFICATION = "clarification"
-
-
-class DecisionStatus(StrEnum):
-    """Where a decision stands."""
-
-    PENDING = "pending"
-    MADE = "made"
-    IMPLEMENTED = "implemented"
-
-
-class BlockerStatus(StrEnum):
-    """Where a blocker stands."""
-
-    OPEN = "open"
-    RESOLVED = "resolved"
-    WORKAROUND = "workaround"
 
 
 class Shape(BaseModel):

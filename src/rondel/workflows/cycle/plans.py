@@ -14,7 +14,8 @@ from rondel.errors import UnsafePath
 from rondel.model.names import inside
 from rondel.model.replies import fenced_json
 from rondel.workflows.cycle.documents import first_fault
-from rondel.workflows.cycle.models import Effort, PlanTask
+from rondel.workflows.cycle.models import PlanTask
+from rondel.workflows.cycle.words import Effort
 
 TASKS_MAX = 500
 WEIGHT = {Effort.SMALL: 1, Effort.MEDIUM: 2, Effort.LARGE: 4}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rondel.workflows.cycle.measure import TestRun
-from rondel.workflows.cycle.models import FeedbackType
+from rondel.workflows.cycle.words import FeedbackType
 
 TEXT_MAX = 2000
 _ADDRESSED = re.compile(r"^\W*(ra|ep|cd|vas)\W*:\s*(\S.*)$", re.IGNORECASE | re.DOTALL)
