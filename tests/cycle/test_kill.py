@@ -114,9 +114,7 @@ def calm(tmp_path_factory):
 
 @pytest.mark.parametrize("_", range(3))
 def test_deaths_at_random_points_one_after_the_other_change_nothing(_, tmp_path, calm):
-    points = [random.randint(1, 1600) for _ in range(4)]
-    print("died at", points)
-    killed_and_resumed(Extended(tmp_path), points, calm)
+    killed_and_resumed(Extended(tmp_path), [random.randint(1, 1600) for _ in range(4)], calm)
 
 
 @swept(parts=10, stride=7)
