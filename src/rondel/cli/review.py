@@ -22,8 +22,9 @@ from rondel.cli.common import (
     say,
     wait_option,
 )
+from rondel.cli.posting import post_round
 from rondel.cli.tables import table
-from rondel.errors import RondelError, UsageError
+from rondel.errors import UsageError
 from rondel.model.changes import Document, text
 from rondel.model.times import stamp
 from rondel.store.documents import dump
@@ -31,14 +32,6 @@ from rondel.workflows.review import files
 from rondel.workflows.review.compare import GROUPS, Comparison, compare_rounds
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.layout import DECISIONS, RoundFiles
-from rondel.workflows.review.post import (
-    PullRequest,
-    bodies_in,
-    describe,
-    plan_post,
-    posted_in,
-    reading_calls,
-)
 from rondel.workflows.review.progress import progress_of
 from rondel.workflows.review.read import ReviewState, entries_of
 from rondel.workflows.review.report import place_of
@@ -430,49 +423,4 @@ def post(pr: int | None, dry_run: bool, number: int | None, session: str | None)
     hall = here()
     state = _session(hall, session)
     at = _round(state, number)
-    pins = pins_of(state.files.json(at.part("target.json")))
-    where, bodies = _pull_request(hall, pr or (pins.number if pins else 0) or None, dry_run=dry_run)
-    calls = plan_post(
-        where,
-        f"{state.ref.id}/round-{at.number}",
-        state.files.text(at.final) or "",
-        [e for e in entries_of(state.files, at) if e.state.is_open],
-        files.change_in(state, at),
-        pins.head if pins else "",
-        posted_in(bodies),
-    )
-    if not calls:
-        say(f"round {at.number} of {state.ref.name} is there already; nothing was sent")
-    for call in calls:
-        if dry_run:
-            click.echo(describe(call))
-            continue
-        _gh(hall, call.argv, call.stdin)
-        say(f"posted {call.what}")
-
-
-def _pull_request(hall: Hall, number: int | None, *, dry_run: bool) -> tuple[PullRequest, list[str]]:
-    """The pull request, and what is there. A dry run without gh shows what would be sent to an empty one."""
-    try:
-        asked = ("gh", "pr", "view", *([str(number)] if number else []), "--json", "number,headRefOid")
-        shown = files.parse_pull_request(_gh(hall, asked))
-        where = PullRequest(*shown)
-        bodies = [b for argv in reading_calls(where.number) for b in bodies_in(_gh(hall, argv))]
-    except RondelError as e:
-        if not dry_run:
-            raise
-        say(f"what is there already is not known: {e}")
-        return PullRequest(number or 0, branch_head(hall)), []
-    return where, bodies
-
-
-def branch_head(hall: Hall) -> str:
-    """The commit that would be shown if everything were pushed."""
-    return hall.look.git("rev-parse", "HEAD", check=False).strip()
-
-
-def _gh(hall: Hall, argv: tuple[str, ...], stdin: str = "") -> str:
-    status, out, err = hall.look.run(argv, stdin=stdin, timeout_s=120)
-    if status:
-        raise RondelError(f"{' '.join(argv[:4])} failed: {err.strip()[-500:] or f'status {status}'}")
-    return out
+    post_round(hall, state, at, pr, dry_run=dry_run)
