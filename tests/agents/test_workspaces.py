@@ -398,7 +398,9 @@ def test_checks_run_on_top_of_the_target_and_must_pass(away, spaces):
     git(away, "checkout", "--quiet", "main")
     add(away, {"c.txt": "c"}, "by the person")
     git(away, "checkout", "--quiet", "elsewhere")
-    failed = spaces.integrate(path, "main", "echo junk >junk.txt; echo broken; test ! -e c.txt")
+    failed = spaces.integrate(
+        path, "main", r"echo junk >junk.txt; printf '\033[31mbroken\033[0m\n'; test ! -e c.txt"
+    )
     assert failed == ChecksFailed("broken")
     assert git(path, "rev-parse", "HEAD") == commit.id
     assert not (path / "junk.txt").exists()

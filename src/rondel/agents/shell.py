@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from rondel.agents.process import Child, Exit, Reason, clean_env, run, tail
+from rondel.agents.process import Child, Exit, Reason, clean_env, plain, run, tail
 from rondel.errors import RondelError
 
 WALL_S = 1800.0
@@ -36,7 +36,7 @@ class Shell:
         child = Child(("bash", "-c", command), cwd, clean_env(), spool, wall_s=WALL_S, idle_s=WALL_S)
         try:
             ended = asyncio.run(self._run(child))
-            words = [tail(spool, "out", _TAIL), tail(spool, "err", _TAIL)]
+            words = [plain(tail(spool, "out", _TAIL)), plain(tail(spool, "err", _TAIL))]
         except asyncio.CancelledError:
             raise RondelError(f"stopped while {command!r} ran") from None
         finally:
