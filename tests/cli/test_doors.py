@@ -102,6 +102,30 @@ def test_flags_that_contradict_each_other_do_nothing(repo, env, words):
     assert (entry["status"], entry["progress"]["done"]) == ("active", 0)
 
 
+def test_a_damaged_session_is_no_success_and_a_lost_document_is_missed(repo, env):
+    rondel(repo, env, "feature", "start", "Login")
+    meta = repo / "docs/features/001-login/.meta.json"
+    meta.write_text('{"a":')
+    done = rondel(repo, env, "resume", "login")
+    assert done.returncode == 1
+    assert ".meta.json: not valid JSON" in done.stderr
+    assert "next: rondel doctor" in done.stderr
+    meta.unlink()
+    found = rondel(repo, env, "doctor")
+    assert found.returncode == 1
+    assert "feature:001-login: meta-missing: .meta.json" in found.stdout
+
+
+def test_what_waits_for_a_persons_answer_names_the_command_that_goes_on_with_all_of_it(repo, env):
+    rondel(repo, env, "feature", "start", "Login")
+    done = rondel(repo, env, "feature", "run", "--until", "specify")
+    assert done.returncode == 3
+    assert "next: rondel resume feature:001-login\n" in done.stderr
+    answer = repo / "docs/features/001-login/.rondel/manual/brainstorm.iteration-1.draft.response.md"
+    answer.write_text("# Idea\n\nLog in.\n")
+    assert "iteration-1/review.json" in rondel(repo, env, "resume", "feature:001-login").stderr
+
+
 def test_a_branch_that_git_would_refuse_starts_no_cycle(repo, env):
     done = rondel(repo, env, "cycle", "start", "x", "--branch", "a..b")
     assert (done.returncode, done.stdout) == (2, "")

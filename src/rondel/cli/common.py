@@ -15,6 +15,7 @@ from rondel.cli import encoding
 from rondel.cli.live import live_view
 from rondel.engine.report import Report, Stopped
 from rondel.errors import RondelError
+from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 
 PIPE_WIDTH = 240
@@ -94,7 +95,8 @@ def drive(
             ref, view=view, agents_max=agents_max, wait=wait, redo=refresh, retry=retry, say=say
         )
     if not as_json:
-        _say_report(ref, report, hall.summary(ref).next)
+        found = hall.summary(ref)
+        _say_report(ref, report, "rondel doctor" if found.status is Status.DAMAGED else found.next)
     return report
 
 
@@ -132,7 +134,7 @@ def _say_report(ref: SessionRef, report: Report, follows: str) -> None:
     for line in lines:
         say(f"  {line}")
     if report.stopped is Stopped.FAILED and not follows:
-        follows = f"rondel resume {ref.name} --retry"
+        follows = f"rondel resume {ref.name} --retry"  # where the workflow knows nothing better
     if report.stopped in NEXT_SAID and follows:
         say(f"  next: {follows}")
     if report.stopped is Stopped.LIMIT:

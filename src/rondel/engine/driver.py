@@ -376,6 +376,11 @@ class Driver(Generic[S]):
             return Report(
                 Stopped.FAILED, summary.waiting_for or f"{summary.title}: failed in {summary.phase}"
             )
+        if summary.status is Status.DAMAGED:
+            wrong = tuple(
+                f"{p.file}: {p.message}" + (f"; {p.repair}" if p.repair else "") for p in summary.problems
+            )
+            return Report(Stopped.FAILED, "; ".join(wrong) or f"{summary.title} is damaged", wrong)
         if summary.status is Status.WAITING:
             return Report(Stopped.WAITING, summary.waiting_for or summary.next)
         if summary.status is Status.COMPLETED:

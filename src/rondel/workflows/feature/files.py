@@ -143,6 +143,18 @@ def mend(root: Path) -> Iterator[tuple[str, Problem]]:
             yield f"feature:{name}", Problem("invalid-json", layout.META, message, repaired=True)
 
 
+def lost(root: Path) -> Iterator[tuple[str, Problem]]:
+    """Features that were worked on and have lost their document: no other command sees them any more."""
+    for marks in sorted((root / layout.FEATURES).glob("*/.rondel/request-1.json")):
+        folder = marks.parent.parent
+        if _ID.match(folder.name) and not os.path.lexists(folder / layout.META):
+            repair = f"`git log -- {layout.FEATURES}/{folder.name}` may have it, or put one there by hand"
+            yield (
+                f"feature:{folder.name}",
+                Problem("meta-missing", layout.META, "there is none, and without it no feature", repair),
+            )
+
+
 def repair_meta(folder: Path) -> str | None:
     """Mend a `.meta.json` that has one brace too many; the original is kept under the name given back."""
     path = folder / layout.META

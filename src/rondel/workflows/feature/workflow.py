@@ -20,7 +20,7 @@ from rondel.workflows.feature.apply import apply
 from rondel.workflows.feature.asking import prompt
 from rondel.workflows.feature.base import look_for_base
 from rondel.workflows.feature.drafts import complaint
-from rondel.workflows.feature.files import mend
+from rondel.workflows.feature.files import lost, mend
 from rondel.workflows.feature.lint import Anomaly
 from rondel.workflows.feature.meta import records, stamped, title, word
 from rondel.workflows.feature.phases import ABANDONED, ARTIFACTS, FINISH, IMPLEMENT, REVIEWED
@@ -94,7 +94,7 @@ class Feature(Workflow[State]):
 
     def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
         """See `Workflow`."""
-        return list(mend(Path(root))) if repair else ()
+        return [*(mend(Path(root)) if repair else ()), *lost(Path(root))]
 
     def settings(self) -> Mapping[str, object]:
         """See `Workflow`."""
@@ -102,7 +102,8 @@ class Feature(Workflow[State]):
 
     def summary(self, state: State) -> Summary:
         """See `Workflow`."""
-        question = next((a.question for a in self.plan(state) if isinstance(a, Decide)), None)
+        decision = next((a for a in self.plan(state) if isinstance(a, Decide)), None)
+        question = decision.question if decision else None
         done = [p for p in REVIEWED if p in state.completed]
         return Summary(
             title(state.meta, state.ref.id),
@@ -113,7 +114,7 @@ class Feature(Workflow[State]):
             waiting_for=question,
             updated_at=_updated(state.meta),
             problems=tuple(_problem(a) for a in state.anomalies),
-            next=_next(state),
+            next=_next(state, decision),
             state=_shown(state),
         )
 
@@ -126,9 +127,14 @@ def _status(state: State, question: str | None) -> Status:
     return Status.WAITING if question else Status.ACTIVE
 
 
-def _next(state: State) -> str:
+def _next(state: State, decision: Decide | None) -> str:
     if state.ended or state.damaged:
         return ""
+    if decision is not None:
+        option = "" if "approve" in decision.options else f" --option {decision.options[0]}"
+        return f"rondel approve {state.ref.name}{option}"
+    if state.work is not None and state.work.phase in state.partial:
+        return f"rondel resume {state.ref.name}"
     due = state.due or FINISH
     return f"rondel feature {due} {state.ref.id}{' --continue' if due in state.partial else ''}"
 
