@@ -2,7 +2,7 @@ from rondel.api import Hall
 from rondel.cli.demo_review import demo
 
 
-def test_the_demo_finds_real_defects_and_says_what_was_fixed():
+def test_the_demo_finds_real_defects_and_says_what_was_fixed(capsys):
     lines: list[str] = []
     demo(Hall.open, lines.append)
     text = "\n".join(lines)
@@ -10,6 +10,7 @@ def test_the_demo_finds_real_defects_and_says_what_was_fixed():
     assert "**Verdict**: REQUEST CHANGES" in text
     assert "secret-aws-access-key" in text
     assert "SC2115" in text
-    fixed = [line for line in lines if line.startswith("  fixed")]
+    compared = capsys.readouterr().out.splitlines()
+    fixed = [line for line in compared if line.startswith("fixed ")]
     assert len(fixed) >= 5
-    assert any(line.startswith("  persisting") and "S602" in line for line in lines)
+    assert any(line.startswith("persisting ") and "S602" in line for line in compared)
