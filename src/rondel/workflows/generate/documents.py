@@ -33,9 +33,14 @@ def parse(document: object) -> tuple[WorkflowState | None, Problem | None]:
     try:
         return WorkflowState.model_validate(document), None
     except ValidationError as e:
-        first = e.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return None, Problem("session-invalid", SESSION, f"{where or 'it'}: {first['msg']}", DAMAGED)
+        return None, invalid(e)
+
+
+def invalid(error: ValidationError) -> Problem:
+    """The first thing that is wrong with a document."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return Problem("session-invalid", SESSION, f"{where or 'it'}: {first['msg']}", DAMAGED)
 
 
 def wrong_cycles(state: WorkflowState) -> str:

@@ -238,18 +238,10 @@ def _there(state: State, path: str) -> str:
 def _last_iteration(state: State, last: int) -> dict[str, str]:
     for number in range(last, 0, -1):
         folder = f"iteration-{number}/code"
-        names = list(_below(state, folder))
+        names = list(layout.below(state.files, folder))
         if names:
             return {n.removeprefix(f"{folder}/"): n for n in names}
     return {}
-
-
-def _below(state: State, folder: str) -> Iterator[str]:
-    for name in sorted(state.files.names(folder)):
-        if name.endswith("/"):
-            yield from _below(state, f"{folder}/{name[:-1]}")
-        else:
-            yield f"{folder}/{name}"
 
 
 # -- taking the code over -----------------------------------------------------------------------

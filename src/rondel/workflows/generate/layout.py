@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rondel.model.snapshot import Snapshot
@@ -21,6 +22,7 @@ WORDS = {
     WorkflowPhase.REVIEW: "review",
     WorkflowPhase.REVISE: "revision",
 }
+LEVELS_MAX = 40  # of folders in folders
 _REQUEST = re.compile(r"request-(\d{1,9})\.json")
 
 
@@ -82,6 +84,15 @@ class Paths:
     def settled(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
         """The name of the step that carries an answer out; it leaves no file but the state's."""
         return f".rondel/parts/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.settled"
+
+
+def below(files: Snapshot, folder: str, levels: int = LEVELS_MAX) -> Iterator[str]:
+    """Every file below a folder, by its path in the session."""
+    for name in sorted(files.names(folder)) if levels else ():
+        if name.endswith("/"):
+            yield from below(files, f"{folder}/{name[:-1]}", levels - 1)
+        else:
+            yield f"{folder}/{name}"
 
 
 def rejected(path: str, attempt: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.resources import files as resources
 from string import Template
 from typing import Any
@@ -126,16 +126,8 @@ def _inputs(files: Snapshot) -> Mapping[str, str]:
 
 def _below(files: Snapshot, folder: str) -> dict[str, str]:
     """Every file below a folder: its path in it, and its path in the session."""
-    found = {path.removeprefix(f"{folder}/"): path for path in _walk(files, folder, 0)}
+    found = {path.removeprefix(f"{folder}/"): path for path in layout.below(files, folder)}
     return dict(sorted(found.items())[:FILES_MAX])
-
-
-def _walk(files: Snapshot, folder: str, depth: int) -> Iterator[str]:
-    for name in sorted(files.names(folder)) if depth < 40 else ():  # noqa: PLR2004
-        if name.endswith("/"):
-            yield from _walk(files, f"{folder}/{name[:-1]}", depth + 1)
-        else:
-            yield f"{folder}/{name}"
 
 
 def question(state: State, ask: Ask) -> str:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from rondel.model.changes import Document, Edit
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
-from rondel.workflows.generate.documents import DAMAGED, Change
+from rondel.workflows.generate.documents import Change, invalid
 from rondel.workflows.generate.layout import SESSION, Paths
 from rondel.workflows.generate.models import (
     COUNT_MAX,
@@ -90,9 +90,7 @@ def parse(document: Document, files: Snapshot) -> tuple[WorkflowState | None, Pr
             }
         )
     except ValidationError as e:
-        first = e.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return None, Problem("session-invalid", SESSION, f"{where}: {first['msg']}", DAMAGED)
+        return None, invalid(e)
     return state, None
 
 
