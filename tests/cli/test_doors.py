@@ -36,6 +36,7 @@ def test_an_empty_git_folder_is_no_repository(repo, env):
 def test_a_wrong_command_is_usage(repo, env):
     done = rondel(repo, env, "reviw")
     assert (done.returncode, done.stderr) == (2, "rondel: no command 'reviw'; did you mean review?\n")
+    assert "did you mean `rondel review show`?" in rondel(repo, env, "review", "shwo").stderr
     assert "there are: review, feature, cycle" in rondel(repo, env, "xyzzy").stderr
     assert (
         rondel(repo, env, "task", "valdate").stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,13 @@ def start(
     work. An unfinished round is resumed; after a complete one comes the next.
     """
     hall = here()
-    opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options))
+    try:
+        opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options))
+    except UsageError as e:
+        alike = get_close_matches(target or "", set(command.commands) - {"start"}, n=1)
+        if not alike:
+            raise
+        raise UsageError(f"{e}; or did you mean `rondel review {alike[0]}`?") from e
     for note in opened.notes:
         say(note)
     report = drive(hall, opened.ref, as_json=as_json, agents_max=agents_max, wait=wait, retry=opened.resumed)
