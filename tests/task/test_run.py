@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import subprocess
@@ -126,8 +127,6 @@ def test_as_many_run_at_once_as_are_asked_for_and_never_more(root):
 
     class InThreads(Scripted):
         async def run(self, request, beat):
-            import asyncio  # noqa: PLC0415 - only here
-
             return Reply(Ended.DONE, await asyncio.to_thread(answer, request))
 
     ref = session(root, [task(f"IMPL-{n}") for n in range(1, 10)])
@@ -204,6 +203,23 @@ def test_a_semantic_conflict_that_the_checks_find_sends_the_task_back_and_not_th
     assert len(agent.seen) == 3
     assert len(history(root)) == 2
     assert_nothing_left(root)
+
+
+def test_tasks_that_wait_for_their_turn_at_the_branch_hold_no_other_up(root):
+    """The checks of the first wait until the last has made its commit, while the others queue up."""
+    names = [f"IMPL-{n}" for n in range(1, 13)]
+    committed = "git for-each-ref refs/heads/rondel | grep -q impl-12"
+    wait = f"for i in $(seq 300); do test -f IMPL-12.txt || {committed} && exit; sleep 0.1; done; exit 1"
+
+    class LastIsSlow(Scripted):
+        async def run(self, request, beat):
+            await asyncio.sleep(1.5 if task_id(request) == "IMPL-12" else 0)
+            write_file(request, f"{task_id(request)}.txt", "x")
+            return await super().run(request, beat)
+
+    ref = session(root, [task(t) for t in names])
+    assert run(hall(root, LastIsSlow()), ref, jobs=12, checks=wait).exit_code == 0
+    assert set(statuses(root, ref).values()) == {"completed"}
 
 
 def test_an_edit_that_does_not_merge_is_done_anew_on_what_the_other_left(root):

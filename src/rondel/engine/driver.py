@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
@@ -35,6 +36,7 @@ S = TypeVar("S")
 TICK_S = 1.0
 REFRESH_SHARE = 20  # looking at the disk may take a twentieth of the time
 REPEATS_MAX = 10  # how often one run may do the same action: more is a workflow that does not move
+SPARE_THREADS = 16  # for looking at the repository, which no limit counts
 PARKED_S = 60  # for how long an action is parked when its vendor named no time to come
 RETRIED = (Ended.FAILED, Ended.TIMED_OUT)
 UNRECORDED = (Ended.WAITING, Ended.PARKED, Ended.CANCELLED)
@@ -82,6 +84,9 @@ class Driver(Generic[S]):
 
     async def drive(self) -> Report:
         """Run until nothing more can be done now."""
+        # A thread for each action: while some wait for their turn at the branch, the others go on.
+        threads = ThreadPoolExecutor(self._limits.agents_max + SPARE_THREADS)
+        asyncio.get_running_loop().set_default_executor(threads)
         self._session.journal.epoch = self._lease.epoch
         self._note("driver")
         process.end_leftovers(self._session.run / "spool")
