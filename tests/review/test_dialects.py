@@ -286,6 +286,14 @@ It grows for ever.
 """
 
 
+def test_a_reviewer_who_states_a_verdict_has_findings_all_the_same():
+    stated = "# Review\n\n**Verdict**: REQUEST CHANGES\n\n"
+    graded = stated + "## Finding 1: One\n**Severity**: Critical\n\n## Finding: Names\n\nAll agree.\n"
+    assert (parse_review(graded).verdict, counts(graded)) == ("REQUEST CHANGES", (1, 0, 0))
+    block = {"findings": [{"title": "One", "category": "should_fix"}]}
+    assert counts(f"{stated}```json\n{json.dumps(block)}\n```\n") == (0, 1, 0)
+
+
 @pytest.mark.parametrize("said", ["N/A", "`n/a`", "no place given", "General", "Multiple files", "None"])
 def test_a_finding_without_a_place_has_none(said: str):
     one = parse_review(f"## Finding 1: One\n**Location**: {said}\n").findings[0]

@@ -60,10 +60,12 @@ def parse_review(text: str) -> ParsedReview:
     sections = outline(text[:REVIEW_MAX])
     kinds = {kind[0] for section in sections if (kind := _kind_of(section))}
     listed = tuple(_listed(sections))
-    if Category.BLOCKER in kinds or any(_statements(sections)):
+    stated = any(_statements(sections))
+    if Category.BLOCKER in kinds or (kinds and stated):
         findings = listed
     else:
-        findings = parse_reviewer_json(text[:REVIEW_MAX])[0] or (*_reported(sections), *listed)
+        reported = _reported(sections, graded=stated)
+        findings = parse_reviewer_json(text[:REVIEW_MAX])[0] or (*reported, *listed)
     return ParsedReview(_verdict(sections), _counts(findings, sections), findings)
 
 
@@ -270,12 +272,17 @@ _REPORTED = re.compile(
 )
 
 
-def _reported(sections: Sequence[Section]) -> Iterator[Finding]:
-    """The findings of a reviewer's file, by their headings."""
+def _reported(sections: Sequence[Section], *, graded: bool) -> Iterator[Finding]:
+    """The findings of a reviewer's file, by their headings; `graded`: only those that say how grave they are.
+
+    Where a verdict is stated it may be a final review, whose lead writes of findings without grading them.
+    """
     for number, section in enumerate(sections):
         match = _REPORTED.fullmatch(_bare(section.title)) if section.level else None
         if match and not _is_resolved(section.title):
-            yield _finding(match[1], whole(sections, number)[0], None)
+            lines = whole(sections, number)[0]
+            if not graded or "severity" in _fields(lines):
+                yield _finding(match[1], lines, None)
 
 
 # --- one finding
