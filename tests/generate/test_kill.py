@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from generate_scene import FAIL, FULL, PASS, Scene, begin, engineer, hall, place, repo
+from generate_scene import FAIL, FULL, PASS, Scene, begin, blocks, engineer, hall, place, repo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_session import WIDE
 
+from rondel.agents.base import Request
 from rondel.workflows.generate.models import WorkflowState
 from support.faults import die_at
 from support.kills import Trial, killed_and_resumed, sweep, swept, undisturbed
@@ -18,7 +20,7 @@ from support.scripted import Scripted
 SMALL = {**FULL, "scope": "domain"}
 
 
-def answer(request) -> str:
+def answer(request: Request) -> str:
     """Two cycles: the domain needs one revision; then the tests."""
     kind, iteration, phase = place(request)
     if phase == "review":
@@ -26,8 +28,15 @@ def answer(request) -> str:
     return engineer(request)
 
 
+def short_answer(request: Request) -> str:
+    kind, _, phase = place(request)
+    return {"planning": "A plan.", "review": PASS}.get(phase) or blocks({f"{kind}.java": "class A {}\n"})
+
+
 class Cycles(Trial):
     """Two cycles with a gate in the first, which a person opens at the second asking."""
+
+    answer = staticmethod(answer)
 
     def __init__(self, folder: Path) -> None:
         self.root = repo(folder / "repo")
@@ -36,7 +45,7 @@ class Cycles(Trial):
         self.session = self.root / self.ref.folder
 
     def drive(self) -> int:
-        here = hall(self.root, Scripted(answer))
+        here = hall(self.root, Scripted(self.answer))
         while (code := here.drive(self.ref).exit_code) == 3:
             for question in here.waiting(self.ref):
                 first = "prompt-1" in question.path and "iteration-1" in question.path
@@ -53,10 +62,24 @@ class Cycles(Trial):
             if cycle.status == "completed":
                 assert cycle.artifacts
                 assert cycle.iterations[-1].verdict == "PASS"
+                assert not cycle.pending
             for artifact in cycle.artifacts:
                 assert (self.session / artifact.path).is_file()
-            if cycle.pending:
-                assert state.cycles[0].status != "completed" or cycle.type == "tests"
+
+
+class AtOnce(Cycles):
+    """Two cycles at once, and one that needs both."""
+
+    answer = staticmethod(short_answer)
+
+    def __init__(self, folder: Path) -> None:
+        profile = folder / "repo/.aiwf/profiles/wide/profile.py"
+        profile.parent.mkdir(parents=True)
+        profile.write_text(WIDE)
+        self.root = repo(folder / "repo")
+        request = {"auto": True, "parallel": True}
+        self.ref = begin(self.root, profile="wide", context={}, request=request)
+        self.session = self.root / self.ref.folder
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +104,11 @@ def test_a_death_between_any_two_files_changes_nothing(points, tmp_path, calm):
 @swept(parts=4, stride=50)
 def test_a_death_at_points_all_through_a_session_changes_nothing(points, tmp_path, calm):
     sweep(Cycles, tmp_path, points, calm, least=300)
+
+
+@swept(parts=2, stride=40)
+def test_a_death_while_cycles_run_at_once_changes_nothing(points, tmp_path):
+    sweep(AtOnce, tmp_path, points, undisturbed(AtOnce(tmp_path / "undisturbed")), least=150)
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
