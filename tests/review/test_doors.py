@@ -216,7 +216,7 @@ def test_an_unfinished_round_about_one_diff_is_not_taken_for_another(here, capfd
         (["gone.diff"], "gone.diff"),
         (["--team", "nobody"], "there are: accessibility"),
         (["--requirements", "gone.md"], "gone.md"),
-        (["--pr", "0"], "--pr 0"),
+        (["--pr", "0"], "'--pr'"),
         (["compare", "1"], "two rounds"),
         (["show"], "no complete review"),
         (["progress"], "no review"),
