@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from rondel.cli.live import event_line
+import pytest
+from rich.console import Console
+
+from rondel.cli.live import Lines, event_line
 
 CASES = [
     ("started", {"agent": "fake"}, "… a.md (fake)"),
@@ -32,3 +35,12 @@ CASES = [
 @pytest.mark.parametrize(("kind", "fields", "line"), CASES)
 def test_each_event_is_one_line_or_none(kind, fields, line):
     assert event_line(kind, {"action": "a.md", **fields}) == line
+
+
+def test_an_action_is_called_by_its_title_which_gives_a_terminal_no_orders():
+    console = Console(file=io.StringIO(), width=80)
+    view = Lines(console)
+    view.event("started", {"action": ".rondel/parts/1.md", "title": "plan\x1b]0;mine\x07 of\nthe lead"})
+    view.event("finished", {"action": ".rondel/parts/1.md", "ended": "done", "seconds": 1})
+    view.event("finished", {"action": "derived.json", "ended": "done"})
+    assert console.file.getvalue() == "… plan of the lead\n✓ plan of the lead 1 s\n"

@@ -16,6 +16,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from rondel.agents.process import plain
 from rondel.engine.driver import View
 from rondel.engine.ledger import Ledger
 from rondel.engine.notes import Flight
@@ -41,15 +42,16 @@ class Lines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._started: set[object] = set()
+        self._names: dict[object, object] = {}  # of what was started, by its path
 
     def event(self, kind: str, fields: dict[str, object]) -> None:
         """See `View`."""
         action = fields.get("action")
         if kind in ("started", "recovered"):
-            self._started.add(action)
-        derived = kind == "finished" and action not in self._started
-        line = "" if derived and fields.get("ended") == Ended.DONE else event_line(kind, fields)
+            self._names[action] = _one_line(str(fields.get("title") or action))
+        derived = kind == "finished" and action not in self._names
+        shown = {**fields, "action": self._names.get(action, action)}
+        line = "" if derived and fields.get("ended") == Ended.DONE else event_line(kind, shown)
         if line:
             self._console.print(line, soft_wrap=True)
 
@@ -76,7 +78,7 @@ class Screen(Lines):
             said = flight.beat.text or (f"quiet for {quiet:.0f} s" if quiet > QUIET_S else "")
             table.add_row(
                 Spinner(sign),
-                job.action.title or job.action.path,
+                _one_line(job.action.title or job.action.path),
                 job.agent.name if job.agent else "",
                 clock(now - flight.since),
                 Text(said, overflow="ellipsis", no_wrap=True, style="dim"),
@@ -123,6 +125,11 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
     if fields.get("ended") == Ended.PARKED:
         return f"! {action}: parked until {fields.get('until')}"
     return f"✗ {action}: {fields.get('ended')}: {first}"
+
+
+def _one_line(title: str) -> str:
+    """A title, which may be an agent's words, as a line that gives a terminal no orders."""
+    return " ".join(plain(title).split())
 
 
 def _first_words(error: str) -> str:

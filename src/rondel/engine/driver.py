@@ -225,7 +225,7 @@ class Driver(Generic[S]):
         agent = self._agent_for(action)
         if record.open_try is not None:
             if self._is_answered(action, record, agent):
-                self._note("recovered", action=action.path, **{"try": record.open_try})
+                self._note("recovered", action=action.path, title=action.title, **{"try": record.open_try})
                 return Job(action, record.open_try, agent, continues=True)
             usage = self._performer.usage_in_spool(action.path, record.open_try)
             if usage is None:

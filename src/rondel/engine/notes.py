@@ -40,6 +40,8 @@ def started_fields(job: Job, inputs: dict[str, str]) -> dict[str, object]:
     """What is noted before anything is asked."""
     action = job.action
     fields: dict[str, object] = {"action": action.path, "try": job.number}
+    if action.title:
+        fields["title"] = action.title
     if job.agent is not None and isinstance(action, Ask):
         fields |= {"role": action.role, "agent": job.agent.name, "model": job.agent.model}
     if isinstance(action, Ask | Run) and action.workspace.base:
