@@ -117,6 +117,18 @@ def test_several_active_sessions_are_listed_and_none_is_chosen(root, rondel, cap
     assert "small:two" in said
 
 
+def test_status_says_what_a_session_waits_for_and_what_it_cost(root, rondel, capsys):
+    start(root)
+    rondel("run")
+    capsys.readouterr()
+    rondel("status")
+    assert "small:one waits for: Is round 1 good?\n" in capsys.readouterr().out
+    rondel("status", "one")
+    said = capsys.readouterr().out
+    assert "  waits for: Is round 1 good?\n" in said
+    assert "  cost so far: 330 tokens, $0.03\n" in said
+
+
 def test_status_explains_every_session_or_one(root, rondel, capsys):
     start(root)
     (root / REF.folder / "topic.md").write_text("birds\n")

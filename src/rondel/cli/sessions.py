@@ -64,6 +64,9 @@ def status(session: str | None, as_json: bool, explain: bool) -> None:
     if not rows:
         say("no sessions here yet; start one with `rondel review` or another workflow")
     _print_table(rows)
+    for ref, found in rows:
+        if found.status is Status.WAITING and found.waiting_for:
+            click.echo(f"{ref.name} waits for: {found.waiting_for}")
     for ref, _ in rows if explain else ():
         click.echo(ref.name)
         _print_origins(hall, ref)
@@ -102,6 +105,8 @@ def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> N
         click.echo(f"  {problem.rule}: {problem.file}: {problem.message}")
     if found.waiting_for:
         click.echo(f"  waits for: {found.waiting_for}")
+    if spent := cost(usage_of(hall.heartbeat(ref).get("usage")) or NO_USAGE):
+        click.echo(f"  cost so far: {spent}")
     if found.next:
         click.echo(f"  next: {found.next}")
     if explain:
