@@ -93,29 +93,39 @@ def test_a_step_and_the_agent_share_one_working_copy_and_one_commit(root):
     assert git(root, "show", "--name-only", "--format=").split() == ["made.txt", "own.txt"]
 
 
-def test_a_step_sees_its_session_at_the_usual_path_and_nothing_of_it_is_committed(root):
+def with_session_in_git(root, ref, committed: bool) -> None:
+    """The session as a person may have committed it, and a file that came later."""
+    if committed:
+        git(root, "add", "--all")
+        git(root, "commit", "-qm", "the session")
+    (root / ref.folder / "late.md").write_text("late\n")
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_step_sees_its_session_at_the_usual_path_and_nothing_of_it_is_committed(root, committed):
     ref = with_steps(
         root,
-        step(
-            "bash(cat {}/workflow-session.json > /dev/null && ls -a)".replace(
-                "{}", ".workflow/WFS-the-topic"
-            ),
-            "a",
-        ),
+        step("bash(cat .workflow/WFS-the-topic/late.md && ls -a > /dev/null)", "a"),
         step('bash(test -f "$RONDEL_SESSION_DIR/TODO_LIST.md" && echo "$depends_on$id")', "b"),
     )
+    with_session_in_git(root, ref, committed)
 
     def answer(request):
         write_file(request, "own.txt", "x\n")
+        assert (request.cwd / ref.folder / "workflow-session.json").exists() is committed
+        write_file(request, f"{ref.folder}/workflow-session.json", "{}")
         return "Done."
 
     assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert output(root, ref, 1, "a") == "late\n"
     assert output(root, ref, 2, "b") == "IMPL-1\n"
     assert git(root, "show", "--name-only", "--format=").split() == ["own.txt"]
 
 
-def test_a_step_that_is_killed_leaves_no_link_in_the_commit(root):
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_step_that_is_killed_leaves_no_link_in_the_commit(root, committed):
     ref = with_steps(root, step("bash(kill -9 $PPID)", on_error="skip_optional"))
+    with_session_in_git(root, ref, committed)
 
     def answer(request):
         write_file(request, "own.txt", "x\n")
@@ -123,6 +133,16 @@ def test_a_step_that_is_killed_leaves_no_link_in_the_commit(root):
 
     assert run(hall(root, Scripted(answer)), ref).exit_code == 0
     assert git(root, "show", "--name-only", "--format=").split() == ["own.txt"]
+
+
+def test_a_session_behind_a_committed_link_is_left_alone(root, tmp_path):
+    (root / "elsewhere").mkdir()
+    (root / ".workflow").symlink_to("elsewhere")
+    ref = with_steps(root, step("bash(cat .workflow/WFS-the-topic/late.md)", "a"))
+    with_session_in_git(root, ref, committed=True)
+    run(hall(root), ref)
+    assert (root / "elsewhere/WFS-the-topic/workflow-session.json").exists()
+    assert git(root, "ls-files", "--deleted") == ""
 
 
 def test_skip_optional_goes_on_with_an_empty_result(root):

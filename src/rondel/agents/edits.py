@@ -54,6 +54,9 @@ def commit_all(
     trees.settle(git, mark)
     git(*trees.excludes(mark), "add", "--all")
     names = _staged(git, mark.base)
+    if mark.hidden and any(f"{name}/".startswith(f"{mark.hidden}/") for name in names):
+        git("reset", "--quiet", mark.base, "--", f":(literal){mark.hidden}")
+        names = _staged(git, mark.base)
     if not names:
         return None
     tree = git("write-tree")

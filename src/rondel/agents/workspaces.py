@@ -76,7 +76,7 @@ class Workspaces:
 
         One that is there is used again when it belongs to the same action and is as it was
         at the start; with `keep` also as a cut-off try left it, for one that goes on in it.
-        What is new below `hide` (a path in it) is no part of the edit. One that several
+        Nothing below `hide` (a path in it) is part of the edit. One that several
         actions share is not over when one of them is: see `sweep`.
         """
         commit = self._trees.commit_of(base)
@@ -88,7 +88,7 @@ class Workspaces:
                 return path
             if mark is not None:
                 self._keep_aside(path, mark)
-            mark = replace(self._trees.add(path, session, key, commit), shared=shared)
+            mark = replace(self._trees.add(path, session, key, commit), shared=shared, hidden=hide)
         if hide:
             self._trees.exclude(mark, [hide])
         if setup:

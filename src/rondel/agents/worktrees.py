@@ -55,6 +55,7 @@ class Mark:
     target: str | None = None  # where it is to go
     integrating: bool = False  # in the middle of going there
     shared: bool = False  # by several actions, one after the other
+    hidden: str = ""  # a path in it that is no part of the edit
 
 
 class Worktrees:
