@@ -114,7 +114,7 @@ class Conformance:
         reply = ask(agent, request(tmp_path, clocks=Clocks(wall_s=0.6, idle_s=60)))
         assert reply.ended is Ended.TIMED_OUT
         assert reply.error
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 60
         assert alive(tag) == []
 
     def test_being_cancelled_ends_every_process(self, tmp_path, tag):

@@ -157,9 +157,9 @@ def test_a_percentage_is_a_number_from_0_to_100_or_none(number):
     ],
 )
 def test_a_hostile_text_takes_no_longer_than_a_long_one(text):
-    begin = time.monotonic()
+    begin = time.process_time()
     parse_phase_result(text)
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 10
 
 
 def test_what_becomes_a_file_is_the_reply_without_its_block():
