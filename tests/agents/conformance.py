@@ -29,7 +29,7 @@ def request(tmp_path: Path, prompt: str = "say pong", **changes) -> Request:
         cwd=tmp_path / "work",
         spool=tmp_path / "spool",
         home=tmp_path / "home",
-        clocks=Clocks(wall_s=30, idle_s=30, turns_max=20),
+        clocks=Clocks(wall_s=150, idle_s=150, turns_max=20),
         prompt_file=tmp_path / "manual" / "prompt.md",
         reply_file=tmp_path / "manual" / "response.md",
     )
@@ -78,7 +78,8 @@ class Conformance:
 
     def test_a_long_prompt_arrives(self, tmp_path, tag):
         asked = request(tmp_path, "word " * 200_000 + "pong")
-        assert "pong" in ask(self.answering(tmp_path, tag), asked).text
+        reply = ask(self.answering(tmp_path, tag), asked)
+        assert "pong" in reply.text, reply
 
     def test_usage_is_never_negative(self, tmp_path, tag):
         usage = ask(self.answering(tmp_path, tag), request(tmp_path)).usage

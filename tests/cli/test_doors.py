@@ -124,7 +124,7 @@ def test_what_waits_for_a_persons_answer_names_the_command_that_goes_on_with_all
     assert "next: rondel resume feature:001-login\n" in done.stderr
     answer = repo / "docs/features/001-login/.rondel/manual/brainstorm.iteration-1.draft.response.md"
     answer.write_text("# Idea\n\nLog in.\n")
-    assert "iteration-1/review.json" in rondel(repo, env, "resume", "feature:001-login").stderr
+    assert "brainstorm: review 1" in rondel(repo, env, "resume", "feature:001-login").stderr
 
 
 def test_a_branch_that_git_would_refuse_starts_no_cycle(repo, env):

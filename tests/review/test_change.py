@@ -143,7 +143,7 @@ def test_lines_have_their_numbers_after_the_change():
     diff = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,4 @@ def f\n a\n-b\n+B\n+C\n d\n"
     file = parse_diff(diff)[0]
     assert file.added_lines == {2, 3}
-    assert file.shown_lines == {1, 2, 3, 4}
+    assert file.lines_around(1) == {1, 2, 3, 4}
     assert file.near(3) == "C"
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from review_support import commit, git
 
+HERE = Path(__file__).parent
 SCRIPT = textwrap.dedent(
     """
     import json, resource, sys
     from pathlib import Path
-    sys.path.insert(0, sys.argv[2])
+    sys.path[:0] = sys.argv[2:]
     from review_support import files, hall_of, look, panel, review
 
     root = Path(sys.argv[1])
@@ -38,7 +39,7 @@ def test_a_change_of_5_mb_and_800_files_is_reviewed_within_bounds(repo):
     git(repo, "checkout", "-qb", "large")
     line = "value_{n}_{k} = compute(first, second, third)  # a line of ordinary length\n"
     commit(repo, {f"src/m{n}.py": "".join(line.format(n=n, k=k) for k in range(90)) for n in range(800)})
-    argv = [sys.executable, "-c", SCRIPT, str(repo), str(Path(__file__).parent)]
+    argv = [sys.executable, "-c", SCRIPT, str(repo), str(HERE), str(HERE.parent)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
