@@ -7,9 +7,10 @@ complete in its spool is found again, whoever started it. Here jobs are local pr
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +21,7 @@ from rondel.model.times import parse_time
 from rondel.store.disk import explained
 
 REPLY = "reply.json"
+PROMPT = "prompt.md"
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class LocalExecutor:
         with explained("keep an answer in", request.spool):
             request.spool.mkdir(parents=True, exist_ok=True)
             prompt = request.prompt.encode(errors="replace")  # as the agent gets it
-            (request.spool / "prompt.md").write_bytes(prompt)
-            (request.spool / "started").write_text(started.isoformat(), encoding="utf-8")
+            (request.spool / PROMPT).write_bytes(prompt)
+            os.utime(request.spool / PROMPT, (started.timestamp(), started.timestamp()))
             reply = await agent.run(request, beat)
         answer = Answer(reply, started, self._clock())
         if reply.ended not in (Ended.CANCELLED, Ended.WAITING):
@@ -125,7 +127,8 @@ def kept_answer(spool: Path) -> Answer | None:
 
 
 def _started(spool: Path) -> datetime | None:
+    """When a job was started: its prompt is as old."""
     try:
-        return parse_time((spool / "started").read_text(encoding="utf-8"))
+        return datetime.fromtimestamp((spool / PROMPT).stat().st_mtime, UTC)
     except OSError:
         return None
