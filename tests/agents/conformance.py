@@ -44,6 +44,7 @@ class Conformance:
     """The promises of `rondel.agents.base.Agent`."""
 
     recovers = True  # a complete answer is found again in its spool
+    tries = 1  # how often a CLI may need to be asked
 
     def answering(self, tmp_path: Path, tag: str) -> Agent:
         raise NotImplementedError
@@ -77,9 +78,12 @@ class Conformance:
         assert "你好🙂" in ask(self.answering(tmp_path, tag), request(tmp_path, prompt)).text
 
     def test_a_long_prompt_arrives(self, tmp_path, tag):
-        asked = request(tmp_path, "word " * 200_000 + "pong")
-        reply = ask(self.answering(tmp_path, tag), asked)
-        assert "pong" in reply.text, reply
+        replies = []
+        while len(replies) < self.tries and (not replies or replies[-1].ended is Ended.FAILED):
+            place = tmp_path / str(len(replies))
+            place.mkdir()
+            replies.append(ask(self.answering(place, tag), request(place, "word " * 200_000 + "pong")))
+        assert "pong" in replies[-1].text, replies
 
     def test_usage_is_never_negative(self, tmp_path, tag):
         usage = ask(self.answering(tmp_path, tag), request(tmp_path)).usage

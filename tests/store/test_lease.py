@@ -155,13 +155,16 @@ def test_a_forked_child_does_not_hold_the_session_when_its_parent_has_gone(run: 
     def parent() -> None:
         Lease.take(run, "review:x")
         if os.fork() == 0:
-            os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(0.5)"])
+            os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(8)"])
         if os.fork() == 0:
-            time.sleep(0.5)
+            time.sleep(8)
             os._exit(0)
         os.kill(os.getpid(), signal.SIGKILL)
 
     assert in_child(parent) == -signal.SIGKILL
+    end = time.monotonic() + 6  # a child lets go as soon as it runs, long before it ends
+    while holder(run) is not None and time.monotonic() < end:
+        time.sleep(0.02)
     assert holder(run) is None
     Lease.take(run, "review:x").release()
 
