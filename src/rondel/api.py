@@ -27,6 +27,7 @@ from rondel.engine.driver import View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
 from rondel.engine.look import RepositoryLook
+from rondel.engine.notes import HEARTBEAT
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
@@ -180,7 +181,7 @@ class Hall:
         ours = snapshot.names(".rondel")
         if not ours:  # nobody of ours was ever there
             return found
-        run = f"{self.root}/{ref.folder}/.rondel/run"
+        run = f"{self.root}/{ref.folder}/{RUN}"
         if "run/" in ours and holder(run) is not None:
             problems = tuple(p for p in found.problems if not p.when_idle)
             return replace(found, status=Status.RUNNING, problems=problems)
@@ -247,7 +248,7 @@ class Hall:
     def heartbeat(self, ref: SessionRef) -> dict[str, object]:
         """What the driver of a session last said: who works, since when."""
         try:
-            path = self.root / ref.folder / ".rondel/run/heartbeat.json"
+            path = self.root / ref.folder / RUN / HEARTBEAT
             found = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
@@ -314,14 +315,14 @@ class Hall:
         control.leave(folder, control.Word(word))
         flow = self.workflow(ref.workflow)
         self.change(ref, flow.control(self.state(ref), word, now()))
-        return holder(folder / ".rondel/run") is not None
+        return holder(folder / RUN) is not None
 
     def goes_on(self, ref: SessionRef) -> bool:
         """Whether a driver works on a session and will take in what was just changed.
 
         One that was about to end has ended by the time this says no.
         """
-        run = files.safe_join(self.root, ref.folder) / ".rondel/run"
+        run = files.safe_join(self.root, ref.folder) / RUN
         end = time.monotonic() + ENDING_S
         while holder(run) is not None:
             if time.monotonic() > end:

@@ -82,7 +82,7 @@ class Git:
             child = subprocess.Popen(
                 ["git", *options, *args],
                 cwd=self.folder,
-                env=self._env | (self._identity() if args[0] in _COMMITTING else {}),
+                env=self._env | (self._identity if args[0] in _COMMITTING else {}),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -122,6 +122,7 @@ class Git:
             env |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.folder)}
         return env
 
+    @cached_property
     def _identity(self) -> dict[str, str]:
         """Who commits, where neither the repository nor the person says so."""
         known = subprocess.run(

@@ -19,12 +19,8 @@ from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 
 PIPE_WIDTH = 240
-NEXT_SAID = (
-    Stopped.COMPLETED,
-    Stopped.IDLE,
-    Stopped.WAITING,
-    Stopped.FAILED,
-)  # ends after which a person does something
+# The ends after which a person does something.
+NEXT_SAID = (Stopped.COMPLETED, Stopped.IDLE, Stopped.WAITING, Stopped.FAILED)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 agents_option = click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once.")

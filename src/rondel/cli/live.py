@@ -118,7 +118,7 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
     if kind != "finished":
         return ""
     if fields.get("ended") == Ended.DONE:
-        return f"✓ {action} {clock(_seconds(fields))}"
+        return f"✓ {action} {clock(number(fields.get('seconds')))}"
     first = _first_words(str(fields.get("error", "")))
     if fields.get("ended") == Ended.WAITING:
         return f"? {action}: waits for a person"
@@ -139,9 +139,9 @@ def _first_words(error: str) -> str:
     return " ".join(said[: 2 if said[0].endswith(":") else 1]) if said else ""
 
 
-def _seconds(fields: dict[str, object]) -> float:
-    found = fields.get("seconds")
-    return float(found) if isinstance(found, int | float) else 0.0
+def number(value: object) -> float:
+    """A number that was noted; 0 where it is none."""
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def clock(seconds: float) -> str:

@@ -25,7 +25,7 @@ from rondel.cli.common import (
     say,
     wait_option,
 )
-from rondel.cli.live import clock, cost
+from rondel.cli.live import clock, cost, number
 from rondel.cli.tables import table
 from rondel.engine.ledger import usage_of
 from rondel.errors import UsageError
@@ -105,7 +105,7 @@ def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> N
         click.echo(f"  {problem.rule}: {problem.file}: {problem.message}")
     if found.waiting_for:
         click.echo(f"  waits for: {found.waiting_for}")
-    if spent := cost(usage_of(hall.heartbeat(ref).get("usage")) or NO_USAGE):
+    if spent := _spent(hall.heartbeat(ref)):
         click.echo(f"  cost so far: {spent}")
     if found.next:
         click.echo(f"  next: {found.next}")
@@ -169,7 +169,7 @@ def _watch_view(screen: Console, hall: Hall, ref: SessionRef) -> RenderableType:
     found = hall.summary(ref)
     beat = hall.heartbeat(ref)
     progress = f" {found.done}/{found.total}" if found.total else ""
-    spent = cost(usage_of(beat.get("usage")) or NO_USAGE)
+    spent = _spent(beat)
     head = f"{ref.name}: {found.status.value}, {found.phase}{progress}" + (f", {spent}" if spent else "")
     view: list[RenderableType] = [Text(head, style="bold")]
     rows = beat.get("actions") if found.status is Status.RUNNING else None
@@ -181,15 +181,16 @@ def _watch_view(screen: Console, hall: Hall, ref: SessionRef) -> RenderableType:
     return Group(*view, *map(Text, hall.details(ref)))
 
 
+def _spent(beat: dict[str, object]) -> str:
+    """What a session cost so far, as its driver last said."""
+    return cost(usage_of(beat.get("usage")) or NO_USAGE)
+
+
 def _watch_row(row: dict[str, object]) -> tuple[str, ...]:
-    quiet = f"{clock(_number(row.get('last_output_s')))} ago"
+    quiet = f"{clock(number(row.get('last_output_s')))} ago"
     said = f"{quiet}: {row.get('last')}" if row.get("last") else quiet
-    elapsed = clock(_number(row.get("elapsed_s")))
+    elapsed = clock(number(row.get("elapsed_s")))
     return str(row.get("action")), str(row.get("agent")), elapsed, said, str(row.get("tokens") or "")
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _going_on(command: F) -> F:

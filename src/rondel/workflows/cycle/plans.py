@@ -91,9 +91,8 @@ def _task(item: object, where: str) -> PlanTask | str:
 def _wrong_ids(tasks: Sequence[PlanTask]) -> str:
     seen: dict[str, str] = {}
     for task in tasks:
-        alike = task.id.casefold().replace(
-            "-", "_"
-        )  # a file system or a question's id may not tell them apart
+        # A file system, or a question's id, may not tell them apart.
+        alike = task.id.casefold().replace("-", "_")
         if alike in seen:
             return f"the id {task.id} comes twice" + (f", as {seen[alike]}" if seen[alike] != task.id else "")
         seen[alike] = task.id
