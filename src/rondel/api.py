@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -20,6 +20,7 @@ import platformdirs
 from rondel import config as settings
 from rondel.agents import roster
 from rondel.agents.base import Agent
+from rondel.agents.edits import TRAILER
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import Workspaces
 from rondel.engine import control
@@ -32,20 +33,22 @@ from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
 from rondel.engine.session import RUN, Session
-from rondel.errors import RondelError, UsageError
+from rondel.errors import ConfigError, RondelError, UsageError
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
 from rondel.model.digests import digest
+from rondel.model.identity import Identity
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
-from rondel.model.workflow import SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
 from rondel.store import files
-from rondel.store.lease import holder
+from rondel.store.lease import Lease, holder
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
 
 SCHEMA_VERSION = 1
+LACKING_MAX = 10
 ENDING_S = 2.0  # longer than a driver holds a session after it looked for the last time
 AnyWorkflow = Workflow[Any]
 
@@ -75,6 +78,7 @@ class Hall:
         self._given = workflows
         self._build = build
         self._loaded: dict[str, AnyWorkflow] = dict(workflows or {})
+        self._givens: dict[str, Given] = {}
         self.look = RepositoryLook(root, now)
 
     @classmethod
@@ -122,6 +126,26 @@ class Hall:
         defaults = self.workflow(workflow).settings()
         return settings.check_table(self.config.source, workflow, given, defaults)
 
+    def given(self, workflow: str) -> Given:
+        """What a workflow is given besides a session's files; nothing where the settings cannot be read."""
+        if workflow not in self._givens:
+            try:
+                self._givens[workflow] = self._read_given(workflow)
+            except ConfigError:
+                return NOTHING_GIVEN
+        return self._givens[workflow]
+
+    def _read_given(self, workflow: str) -> Given:
+        config = self.config
+        self.settings(workflow)  # checks them
+        return Given(
+            config.tables.get(workflow, {}),
+            test=config.project.test,
+            checks=config.project.checks or config.project.test,
+            sandbox=config.workspaces.sandbox,
+            kind_of=lambda role: config.agent_for(role).kind,
+        )
+
     def sessions(self, workflow: str | None = None) -> list[SessionRef]:
         """The sessions of one workflow, or of all."""
         repo = DiskSnapshot(self.root)
@@ -151,7 +175,7 @@ class Hall:
 
     def session(self, ref: SessionRef) -> Session[Any]:
         """An open session."""
-        return Session(self.root, ref, self.workflow(ref.workflow))
+        return Session(self.root, ref, self.workflow(ref.workflow), self.given(ref.workflow))
 
     def files(self, ref: SessionRef) -> Snapshot:
         """The files of a session."""
@@ -159,7 +183,7 @@ class Hall:
 
     def state(self, ref: SessionRef) -> Any:
         """What a session's files show."""
-        return self.workflow(ref.workflow).read(self.files(ref), ref)
+        return self.workflow(ref.workflow).read(self.files(ref), ref, self.given(ref.workflow))
 
     def survey(self) -> list[tuple[SessionRef, Summary]]:
         """Every session of every workflow, in one look at the disk."""
@@ -177,7 +201,7 @@ class Hall:
 
     def _summary(self, ref: SessionRef, snapshot: Snapshot) -> Summary:
         flow = self.workflow(ref.workflow)
-        found = flow.summary(flow.read(snapshot, ref))
+        found = flow.summary(flow.read(snapshot, ref, self.given(ref.workflow)))
         ours = snapshot.names(".rondel")
         if not ours:  # nobody of ours was ever there
             return found
@@ -270,12 +294,52 @@ class Hall:
             session.note("changed", {"files": wrote})
         (session.run / REPORT).unlink(missing_ok=True)  # it may wait for something else now
 
-    def ask_for(self, ref: SessionRef, request: Mapping[str, object]) -> str:
-        """Leave what a person asked for, before anything else, so that resuming needs no arguments."""
-        with self._one_at_a_time(ref):
+    def begin(self, ref: SessionRef, lease: Lease | None = None) -> Identity:
+        """Give a session that a person begins here an identity, and record the branch it was begun on."""
+        return self.session(ref).begin(self.look, lease)
+
+    def move_onto(self, ref: SessionRef, branch: str, lease: Lease) -> list[str]:
+        """Let a session's work go to another branch from now on; gives what that branch lacks of it."""
+        session = self.session(ref)
+        identity = session.begin(self.look, lease)
+        before = session.workflow.target(session.state)
+        if before is None:
+            raise UsageError(f"{ref.name} puts nothing on a branch; --onto is for those that do")
+        if not self.look.git("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", check=False).strip():
+            raise UsageError(f"there is no branch {branch!r} here; make it first: git branch -- {branch}")
+        session.identify(replace(identity, onto=branch), lease)
+        session.note("onto", {"branch": branch, "before": before})
+        return self._lacking(identity.id, before, branch)
+
+    def _lacking(self, owner: str, before: str, branch: str) -> list[str]:
+        """The commits of a session that are on one branch and not on another, a line each."""
+        log = ("log", "--format=%h %s", "--fixed-strings", f"--grep={TRAILER}: {owner}/")
+        refs = (f"refs/heads/{before}", "--not", f"refs/heads/{branch}", "--")
+        commits = self.look.git(*log, *refs, check=False).splitlines() if before else []
+        if not commits or before == branch:
+            return []
+        shown = [f"  {line}" for line in commits[:LACKING_MAX]]
+        more = [f"  and {len(commits) - LACKING_MAX} more"] if len(commits) > LACKING_MAX else []
+        words = f"{branch} lacks {len(commits)} commits of this session that are on {before}"
+        return [f"{words}; what they did counts as done:", *shown, *more]
+
+    def hold(self, ref: SessionRef) -> Lease:
+        """The right to say what a session is for and to drive it; Held when another process has it.
+
+        Whatever a command changes before it drives, it changes with this in hand: a command
+        that is refused has then changed nothing, and the driver at work keeps to what it was
+        started for.
+        """
+        session = self.session(ref)
+        return Lease.take(session.run, ref.name, command=_command())
+
+    def ask_for(self, ref: SessionRef, request: Mapping[str, object], lease: Lease | None = None) -> str:
+        """Write what a person asked for, before anything else, so that resuming needs no arguments."""
+        with nullcontext(lease) if lease else self.hold(ref) as held:
             numbers = [int(n[8:-5]) for n in self.files(ref).names(".rondel") if _is_request(n)]
             path = f".rondel/request-{max(numbers, default=0) + 1}.json"
             body = {"schema_version": SCHEMA_VERSION, "at": stamp(now()), **request}
+            held.check()
             self.change(ref, [text(path, json.dumps(body, indent=2, ensure_ascii=False))])
         return path
 
@@ -342,20 +406,27 @@ class Hall:
         redo: bool = False,
         retry: bool = False,
         say: Callable[[str], None] = lambda _: None,
+        lease: Lease | None = None,
     ) -> Report:
-        """Go on with a session until nothing more can be done now."""
+        """Go on with a session until nothing more can be done now; a lease that is given is released then."""
         session = self.session(ref)
         limits = self.config.limits
         if agents_max is not None:
             limits = limits.model_copy(update={"agents_max": agents_max})
-        wish = Wish(wait=wait, redo=redo, retry=retry, say=say, command=" ".join(sys.argv[:3]))
-        return run(session, self._tools, limits, wish, view)
+        wish = Wish(wait=wait, redo=redo, retry=retry, say=say)
+        with lease or self.hold(ref) as held:
+            return run(session, self._tools, limits, wish, held, view)
 
     def _tools(self) -> Tools:
         root = self.config.workspaces.root
         base = Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
         trees = Workspaces(self.root, base / f"{self.root.name}-{digest(str(self.root))[:8]}")
         return Tools(self.config, self.look, LocalExecutor(now), trees, now, self._build)
+
+
+def _command() -> str:
+    """What the person typed, for whoever finds the session held."""
+    return " ".join(sys.argv[:3])
 
 
 def _with_report(found: Summary, report: Report | None) -> Summary:

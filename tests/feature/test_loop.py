@@ -13,6 +13,7 @@ from turning import APPROVED, BLOCKED, FLOW, Turning, good, verdict
 from rondel.model.actions import Access, Ask
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status
+from rondel.model.workflow import Given
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.feature import EXPECTATIONS, LIMITS, Review
 from rondel.workflows.feature.history import added, entry
@@ -513,10 +514,9 @@ def test_tasks_are_carried_out_one_by_one_on_the_features_branch(tmp_path):
     t = Turning(tmp_path)
     t.write("spec.md", "# Spec\n\nR1.\n")
     t.write("tasks.md", TASKS)
+    t.given = Given(checks="make t")
     asks = []
-    t.phase(
-        "implement", lambda ask: asks.append((ask, FLOW.prompt(t.state, ask))) or good(ask), checks="make t"
-    )
+    t.phase("implement", lambda ask: asks.append((ask, FLOW.prompt(t.state, ask))) or good(ask))
     first, second, review = asks
     assert [a.path.rpartition("/")[2] for a, _ in asks] == ["task-1.json", "task-2.json", "review.json"]
     for ask, prompt in (first, second):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rondel.model.actions import Action, Ask, Decide, Derive, Probe, Run
 from rondel.model.outcomes import Ended, Outcome
-from rondel.model.workflow import SessionRef
+from rondel.model.workflow import Given, SessionRef
 from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.feature import start_feature
@@ -57,10 +57,11 @@ class Turning:
         self.now = NOON
         self.asked: list[str] = []
         self.commits = 0
+        self.given = Given()
 
     @property
     def state(self) -> State:
-        return FLOW.read(DiskSnapshot(self.folder), self.ref)
+        return FLOW.read(DiskSnapshot(self.folder), self.ref, self.given)
 
     @property
     def meta(self) -> dict[str, object]:
@@ -117,7 +118,7 @@ class Turning:
             case Derive():
                 return Outcome(Ended.DONE, **times)
             case Probe():
-                base = {"commit": "0" * 40, "branch": action.args[0], "checks": action.args[1]}
+                base = {"commit": "0" * 40, "branch": action.args[0], "checks": ""}
                 return Outcome(Ended.DONE, data=base, **times)
             case Run():
                 return Outcome(Ended.DONE, text="3 passed", exit_code=0, **times)

@@ -12,6 +12,7 @@ from generate_java import FILES
 from generate_scene import FAIL, FULL, PASS, Scene, blocks, repo
 from harness import git
 
+from rondel.api import Hall
 from rondel.cli.generate import command
 from rondel.cli.main import main
 from rondel.model.digests import digest
@@ -220,9 +221,10 @@ class TestSettings:
         assert person.rondel("run", name)[0] == 3
         plan = person.root / f".aiwf/sessions/{name}/domain/plan.md"
         assert plan.read_text() == "# A plan by generate.domain.plan\n"
-        request = json.loads((person.root / f".aiwf/sessions/{name}/.rondel/request-1.json").read_text())
-        assert request["iterations_max"] == 2
-        assert request["cycles"] == {"tests": {"iterations_max": 5}}
+        here = Hall(person.root)
+        request = here.state(here.find(name)).request
+        assert request.iterations_max == 2
+        assert request.limit_of("tests", "iterations_max", 0) == 5
 
     @pytest.mark.parametrize(
         ("text", "words"),

@@ -14,6 +14,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +27,8 @@ POINTS_MAX = 5000
 MARKS = (pytest.mark.slow, pytest.mark.timeout(3600))
 Point = TypeVar("Point", int, float)  # the number of a fault point, or a time in seconds
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
+ID = re.compile(rb"\b[a-z]+-[0-9a-f]{16}\b")
+BASE = re.compile(rb'"base": "[0-9a-f]{40}"')
 
 
 def content(session: Path) -> dict[str, bytes]:
@@ -38,8 +41,9 @@ def content(session: Path) -> dict[str, bytes]:
 
 
 def timeless(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The same without the moments in it."""
-    return {path: TIME.sub(b"TIME", data) for path, data in files.items()}
+    """The same without what differs from trial to trial: moments, the random id, the commit it began at."""
+    known = ((TIME, b"TIME"), (ID, b"ID"), (BASE, b'"base": "BASE"'))
+    return {path: reduce(lambda d, k: k[0].sub(k[1], d), known, data) for path, data in files.items()}
 
 
 class Trial:

@@ -191,9 +191,15 @@ def test_validate_prints_file_rule_and_message(root):
 def test_running_without_tasks_or_without_a_branch_says_so(root):
     rondel(root, "task", "start", "One")
     assert "there are no tasks" in rondel(root, "task", "run", code=5)
-    rondel(root, "task", "add", "x")
     git(root, "checkout", "-q", "--detach")
-    assert "on no branch" in rondel(root, "task", "run", code=2)
+    rondel(root, "task", "start", "Two")
+    rondel(root, "task", "add", "x")
+    said = rondel(root, "task", "run", code=2)
+    assert "was begun on no branch" in said
+    assert "`rondel run task:WFS-two --onto BRANCH`" in said
+    rondel(root, "run", "task:WFS-two", "--onto", "main")
+    rondel(root, "task", "run")
+    assert statuses(root, hall_ref(root)) == {"IMPL-1": "completed"}
 
 
 def test_a_blocked_task_is_tried_again_when_it_is_named(root):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -105,48 +104,3 @@ def _staged(git: Git, base: str) -> tuple[str, ...]:
 def changed(git: Git, before: str, after: str) -> tuple[str, ...]:
     """The files in which two commits differ."""
     return git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
-
-
-class Found:
-    """The edits that branches hold, by what their trailers say; only what is new is looked at."""
-
-    def __init__(self, trees: Worktrees) -> None:
-        self._trees = trees
-        self._lock = threading.Lock()
-        self._tips: dict[str, str] = {}
-        self._commits: dict[str, dict[str, tuple[str, str]]] = {}  # per branch: commit and parent
-
-    def find(self, value: str, branch: str, base: str | None = None) -> Commit | None:
-        """The newest commit with our trailer that a branch holds; with `base`, only after that."""
-        tip = self._trees.tip(f"refs/heads/{branch}")
-        if tip is None:
-            return None
-        with self._lock:
-            if self._tips.get(branch) != tip:
-                self._look(branch, tip)
-            found = self._commits[branch].get(value)
-        git = self._trees.git
-        if found is None or (base and git.run("merge-base", "--is-ancestor", found[0], base).ok):
-            return None
-        commit, parent = found
-        return Commit(commit, changed(git, parent, commit) if parent else (), branch)
-
-    def _look(self, branch: str, tip: str) -> None:
-        """Take in what a branch holds now and did not hold before, and the other way round."""
-        known = self._tips.get(branch)
-        span = f"{known}...{tip}" if known else tip
-        log = ("log", "-z", f"--format=%m %H %P%n{_VALUE}", "--fixed-strings", f"--grep={TRAILER}:")
-        result = self._trees.git.run(*log, "--left-right", span)
-        if not result.ok:  # what was known is not there any more
-            known, result = None, self._trees.git.run(*log, tip)
-        commits = dict(self._commits.get(branch, {})) if known else {}
-        for entry in reversed(result.out.split("\0")):
-            ids, _, values = entry.strip().partition("\n")
-            side, commit, *parents = ids.split() or ["", ""]
-            for value in values.splitlines():
-                if side == "<":
-                    if commits.get(value, ("", ""))[0] == commit:
-                        del commits[value]
-                elif commit:
-                    commits[value] = (commit, parents[0] if parents else "")
-        self._commits[branch], self._tips[branch] = commits, tip

@@ -1,7 +1,7 @@
 """Workspaces: where agents work in a repository, without ever touching the person's own tree.
 
 Readers of one commit share a checkout. An editing action has a worktree of its own, whose
-changes become one commit with the trailer `Rondel-Action: <session>/<action>`; `find` looks
+changes become one commit with the trailer `Rondel-Action: <session id>/<action>`; `find` looks
 for it before anything is asked twice. What an earlier try left is kept under
 `refs/rondel/kept/` before a worktree starts again.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from rondel.agents import edits
 from rondel.agents.edits import Commit as Commit
+from rondel.agents.found import Found
 from rondel.agents.integrate import ChecksFailed as ChecksFailed
 from rondel.agents.integrate import Conflict as Conflict
 from rondel.agents.integrate import integrate
@@ -37,7 +38,7 @@ class Workspaces:
 
     def __init__(self, repo: Path, root: Path, shell: Callable[[str, Path], Ran] | None = None) -> None:
         self._trees = Worktrees(repo, root)
-        self._found = edits.Found(self._trees)
+        self._found = Found(self._trees)
         self._root = root
         self._own_shell = Shell(root / "shell")
         self._shell = shell or self._own_shell

@@ -17,6 +17,7 @@ from rondel.engine.report import Report, Stopped
 from rondel.errors import RondelError
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
+from rondel.store.lease import Lease
 
 PIPE_WIDTH = 240
 # The ends after which a person does something.
@@ -83,12 +84,16 @@ def drive(
     wait: bool = False,
     refresh: bool = False,
     retry: bool = False,
+    lease: Lease | None = None,
 ) -> Report:
-    """Run a session with a live view, and say how it ended."""
+    """Run a session with a live view, and say how it ended.
+
+    A command that says something first that the run is for has the lease already, and gives it.
+    """
     _say_who_works(hall, ref)
     with live_view(ref.name, quiet=as_json) as view:
         report = hall.drive(
-            ref, view=view, agents_max=agents_max, wait=wait, redo=refresh, retry=retry, say=say
+            ref, view=view, agents_max=agents_max, wait=wait, redo=refresh, retry=retry, say=say, lease=lease
         )
     if not as_json:
         found = hall.summary(ref)
@@ -105,9 +110,19 @@ def run_session(
     wait: bool = False,
     refresh: bool = False,
     retry: bool = False,
+    lease: Lease | None = None,
 ) -> NoReturn:
     """Run a session and leave with the exit code that says how it ended."""
-    report = drive(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait, refresh=refresh, retry=retry)
+    report = drive(
+        hall,
+        ref,
+        as_json=as_json,
+        agents_max=agents_max,
+        wait=wait,
+        refresh=refresh,
+        retry=retry,
+        lease=lease,
+    )
     if as_json:
         emit(report_json(ref, report))
     sys.exit(report.exit_code)

@@ -72,7 +72,7 @@ def start(
 ) -> None:
     """Start a cycle on DESCRIPTION and run it."""
     hall = here()
-    settings = {**hall.settings("cycle"), "test": hall.config.project.test}
+    settings = dict(hall.settings("cycle"))
     if not hall.look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip():
         raise UsageError("the repository has no commit yet; commit something first")
     if branch and not hall.look.git("check-ref-format", "--branch", branch, check=False).strip():
@@ -82,6 +82,7 @@ def start(
     settings |= {"branch": branch} if branch else {}
     settings |= {"agents_max": agents_max} if agents_max else {}
     ref = cycle_files.start(hall.root, description, title=title, settings=settings)
+    hall.begin(ref)
     if not as_json:
         click.echo(ref.id)
     if no_run:
@@ -322,7 +323,8 @@ def rebuild(cycle: str | None, as_json: bool) -> None:
     if state.cycle is None:
         raise UsageError("; ".join(p.message for p in problems))
     changes = restore(state)
-    hall.change(ref, changes)
+    with hall.hold(ref):
+        hall.change(ref, changes)
     source = state.found.value
     if as_json:
         emit(

@@ -26,9 +26,8 @@ from rondel.cli.ending import Way, end_feature
 from rondel.cli.groups import Commands
 from rondel.cli.sessions import summary_json
 from rondel.engine.report import Report
-from rondel.errors import GitError, Held, NothingToDo, RondelError, UsageError
+from rondel.errors import GitError, NothingToDo, RondelError, UsageError
 from rondel.model.changes import Edit
-from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.ending import kept_history
@@ -102,6 +101,7 @@ def start(title: str, mode: str | None, description: str, source: Any, worktree:
     ref = start_feature(
         hall.root, title, mode=chosen, description=description, brainstorm=text, at=hall.look.at
     )
+    hall.begin(ref)
     state: State = hall.state(ref)
     if worktree:
         try:
@@ -189,10 +189,18 @@ def _do_phase(
     if under_way and how is None and sys.stdin.isatty() and not as_json:
         words = click.Choice(["continue", "fresh", "review"])
         how = click.prompt(f"{phase} was started and not completed", type=words, default="continue")
-    request = {"command": "phase", "phase": phase, "how": how, "proceed": proceed, "checks": _checks(hall)}
-    hall.ask_for(ref, request)
-    report = drive(hall, ref, as_json=as_json, wait=wait, retry=True)  # a person asks, so it is tried again
+    request = {"command": "phase", "phase": phase, "how": how, "proceed": proceed}
+    report = _ask_and_drive(hall, ref, request, as_json=as_json, wait=wait)
     _leave(hall, ref, report, [phase], fail=fail, as_json=as_json)
+
+
+def _ask_and_drive(
+    hall: Hall, ref: SessionRef, request: Mapping[str, object], *, as_json: bool, wait: bool
+) -> Report:
+    with hall.hold(ref) as lease:
+        hall.ask_for(ref, request, lease)
+        # A person asks, so it is tried again.
+        return drive(hall, ref, as_json=as_json, wait=wait, retry=True, lease=lease)
 
 
 def _proceeds(may: Transition) -> bool:
@@ -205,10 +213,6 @@ def _proceeds(may: Transition) -> bool:
             sys.exit(WAITS)
         return True
     return " skips " in (may.message or "")
-
-
-def _checks(hall: Hall) -> str:
-    return hall.config.project.checks or hall.config.project.test
 
 
 def _leave(
@@ -249,8 +253,8 @@ def run(
     if state.due not in REVIEWED or (until and PHASES.index(state.due) > PHASES.index(until)):
         raise NothingToDo(f"{ref.name}: every phase is done; `rondel feature finish` ends it")
     before = state.completed
-    hall.ask_for(ref, {"command": "run", "until": until, "auto": auto, "checks": _checks(hall)})
-    report = drive(hall, ref, as_json=as_json, wait=wait, retry=True)  # a person asks, so it is tried again
+    request = {"command": "run", "until": until, "auto": auto}
+    report = _ask_and_drive(hall, ref, request, as_json=as_json, wait=wait)
     after: State = hall.state(ref)
     done = [p for p in REVIEWED if p in after.completed - before]
     _leave(hall, ref, report, done, fail=fail, as_json=as_json)
@@ -363,12 +367,11 @@ def finish(feature: str | None, force: bool, reason: str, **ways: bool) -> None:
     ref, state = find(hall, feature)
     if state.ended:
         raise NothingToDo(f"{ref.name} is {word(state.meta, 'status')} already")
-    if hall.summary(ref).status is Status.RUNNING:
-        raise Held(f"{ref.name} is being worked on; `rondel stop {ref.name}` first")
     if way is None and sys.stdin.isatty():
         way = click.prompt("how", type=click.Choice([w.value for w in Way]), err=True)
     if way is None:
         say(f"{ref.name} waits for a decision: give --merge, --pr, --keep or --abandon")
         sys.exit(WAITS)
-    for line in end_feature(hall, ref, state, Way(way), force=force, reason=reason):
-        click.echo(line)
+    with hall.hold(ref):
+        for line in end_feature(hall, ref, state, Way(way), force=force, reason=reason):
+            click.echo(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -24,7 +25,7 @@ from rondel.cli.common import (
 from rondel.cli.groups import Commands
 from rondel.cli.profiles import context_of, profile, profiles
 from rondel.cli.sessions import summary_json
-from rondel.errors import ConfigError, NothingToDo, UsageError
+from rondel.errors import ConfigError, Held, NothingToDo, UsageError
 from rondel.model.actions import Derive
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status
@@ -100,9 +101,11 @@ def init(
         source_session=source_session,
         source_files=source_files,
         metadata=metadata,
-        request={**_settings(hall), "auto": auto, "parallel": parallel},
+        request={"auto": auto, "parallel": parallel},
     )
+    _check_settings(hall)
     ref = start(hall.root, wish, base=Path.cwd())
+    hall.begin(ref)
     _work_out(hall, ref)
     if as_json:
         emit({"session": ref.name, "id": ref.id, "path": ref.folder, "state": hall.summary(ref).state})
@@ -111,8 +114,8 @@ def init(
     _say_next(hall, ref)
 
 
-def _settings(hall: Hall) -> dict[str, object]:
-    """`[generate]` of the settings, checked; an error names the key and what is allowed."""
+def _check_settings(hall: Hall) -> None:
+    """Check `[generate]` of the settings; an error names the key and what is allowed."""
     found = dict(hall.settings("generate"))
     source = hall.config.source
     gates = found["gates"]
@@ -131,7 +134,6 @@ def _settings(hall: Hall) -> dict[str, object]:
         if not isinstance(table, Mapping):
             raise ConfigError(f"{source}: generate.cycles.{name} must be a table")
         _check_limits(source, f"generate.cycles.{name}", table, only=True)
-    return found
 
 
 def _check_limits(source: str, where: str, table: Mapping[str, object], *, only: bool = False) -> None:
@@ -213,15 +215,14 @@ def run(
     state: State = hall.state(ref)
     if hall.summary(ref).status is Status.COMPLETED:
         raise NothingToDo(f"{ref.name} is at its end; see `rondel generate status {ref.id}`")
-    asked = {
-        **_settings(hall),
-        "auto": state.request.auto if auto is None else auto,
-        "parallel": state.request.parallel if parallel is None else parallel,
-    }
-    before = {key: getattr(state.request, key) for key in asked}
-    if asked != before:
-        hall.ask_for(ref, asked)
-    run_session(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait)
+    _check_settings(hall)
+    before = {"auto": state.request.auto, "parallel": state.request.parallel}
+    said = {"auto": auto, "parallel": parallel}
+    asked = {**before, **{key: value for key, value in said.items() if value is not None}}
+    with hall.hold(ref) as lease:
+        if asked != before:
+            hall.ask_for(ref, asked, lease)
+        run_session(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait, lease=lease)
 
 
 @command.command()
@@ -251,16 +252,17 @@ def _answer(
 ) -> None:
     hall = here()
     ref = hall.find(session, "generate")
-    if hall.summary(ref).status is not Status.RUNNING:
+    with suppress(Held), hall.hold(ref):
         _work_out(hall, ref)
     question = hall.decide(ref, answer, path=path, comment=comment)
     say(f"{ref.name}: {answer}: {question.question}")
-    if hall.summary(ref).status is Status.RUNNING:
+    if hall.goes_on(ref):
         return
-    _work_out(hall, ref)
-    if no_run or (answer == "reject" and not comment.strip()):
-        _leave(hall, ref, as_json=as_json)
-    run_session(hall, ref, as_json=as_json)
+    with hall.hold(ref) as lease:
+        _work_out(hall, ref)
+        if not no_run and (answer != "reject" or comment.strip()):
+            run_session(hall, ref, as_json=as_json, lease=lease)
+    _leave(hall, ref, as_json=as_json)
 
 
 def _leave(hall: Hall, ref: SessionRef, *, as_json: bool) -> NoReturn:
@@ -289,12 +291,12 @@ def retry(
     """Go on with a cycle that stopped, or redo a cycle or one phase of it."""
     hall = here()
     ref = hall.find(session, "generate")
-    state: State = hall.state(ref)
     chosen = WorkflowPhase(phase) if phase else None
-    hall.change(ref, people.retry(state, name, chosen, feedback, _now()))
-    if no_run:
-        _leave(hall, ref, as_json=as_json)
-    run_session(hall, ref, as_json=as_json, retry=True)
+    with hall.hold(ref) as lease:
+        hall.change(ref, people.retry(hall.state(ref), name, chosen, feedback, _now()))
+        if not no_run:
+            run_session(hall, ref, as_json=as_json, retry=True, lease=lease)
+    _leave(hall, ref, as_json=as_json)
 
 
 @command.command()

@@ -120,7 +120,7 @@ def start(
     """
     hall = here()
     try:
-        opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options))
+        opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options), hall.hold)
     except UsageError as e:
         alike = get_close_matches(target or "", set(command.commands) - {"start"}, n=1)
         if not alike:
@@ -128,7 +128,15 @@ def start(
         raise UsageError(f"{e}; or did you mean `rondel review {alike[0]}`?") from e
     for note in opened.notes:
         say(note)
-    report = drive(hall, opened.ref, as_json=as_json, agents_max=agents_max, wait=wait, retry=opened.resumed)
+    report = drive(
+        hall,
+        opened.ref,
+        as_json=as_json,
+        agents_max=agents_max,
+        wait=wait,
+        retry=opened.resumed,
+        lease=opened.lease,
+    )
     state = files.state_of(hall.root, opened.ref)
     if sarif and state.is_complete:
         _write_sarif(state, state.at, sarif)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypedDict, TypeVar, Unpack
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -196,6 +196,7 @@ def _watch_row(row: dict[str, object]) -> tuple[str, ...]:
 def _going_on(command: F) -> F:
     """The options of going on with a session."""
     for option in (
+        click.option("--onto", metavar="BRANCH", help="Let its work go to this branch from now on."),
         click.option("--refresh", is_flag=True, help="Redo stale files and what depends on them."),
         click.option("--retry", is_flag=True, help="Give failed and parked actions their attempts back."),
         wait_option,
@@ -207,30 +208,37 @@ def _going_on(command: F) -> F:
     return command
 
 
-def _go_on(
-    session: str | None, agents_max: int | None, *, as_json: bool, refresh: bool, retry: bool, wait: bool
-) -> None:
+class _Going(TypedDict):
+    """What the options of going on say."""
+
+    agents_max: int | None
+    as_json: bool
+    refresh: bool
+    retry: bool
+    wait: bool
+
+
+def _go_on(session: str | None, onto: str | None, going: _Going) -> None:
     hall = here()
     ref = hall.find(session)
-    run_session(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait, refresh=refresh, retry=retry)
+    with hall.hold(ref) as lease:
+        for line in hall.move_onto(ref, onto, lease) if onto else ():
+            say(line)
+        run_session(hall, ref, lease=lease, **going)
 
 
 @click.command()
 @_going_on
-def run(
-    session: str | None, agents_max: int | None, as_json: bool, refresh: bool, retry: bool, wait: bool
-) -> None:
-    """Go on with a session."""
-    _go_on(session, agents_max, as_json=as_json, refresh=refresh, retry=retry, wait=wait)
+def run(session: str | None, onto: str | None, **going: Unpack[_Going]) -> None:
+    """Go on with a session, on the branch it was begun on, wherever HEAD is now."""
+    _go_on(session, onto, going)
 
 
 @click.command()
 @_going_on
-def resume(
-    session: str | None, agents_max: int | None, as_json: bool, refresh: bool, retry: bool, wait: bool
-) -> None:
+def resume(session: str | None, onto: str | None, **going: Unpack[_Going]) -> None:
     """Go on with a session that was paused, stopped, killed or parked."""
-    _go_on(session, agents_max, as_json=as_json, refresh=refresh, retry=retry, wait=wait)
+    _go_on(session, onto, going)
 
 
 @click.command()

@@ -23,6 +23,7 @@ from rondel.cli.common import (
 )
 from rondel.cli.groups import Commands
 from rondel.errors import NothingToDo, RondelError, UsageError
+from rondel.model.identity import Identity, home
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.task import files, layout, trust
@@ -89,6 +90,7 @@ def start(topic: str, complexity: str, as_json: bool) -> None:
     """Start a session and make it the active one."""
     hall = here()
     ref = files.start(hall.root, topic, Complexity(complexity))
+    hall.begin(ref)
     if as_json:
         emit({"session": ref.name, "path": ref.folder})
     else:
@@ -147,11 +149,12 @@ def resume(name: str | None, as_json: bool) -> None:
     """Make a session the active one and go on with what was asked for last."""
     hall = here()
     ref = _session(hall, name or _only_paused(hall))
-    files.switch(hall.root, ref.id)
-    if not _state(hall, ref).request.kind:
-        say(f"{ref.id} is active; nothing was asked of it yet: `rondel task run` runs its tasks")
-        return
-    run_session(hall, ref, as_json=as_json, agents_max=_jobs_asked_for(hall, ref))
+    with hall.hold(ref) as lease:
+        files.switch(hall.root, ref.id)
+        if _state(hall, ref).request.kind:
+            jobs = _jobs_asked_for(hall, ref)
+            run_session(hall, ref, as_json=as_json, agents_max=jobs, lease=lease)
+    say(f"{ref.id} is active; nothing was asked of it yet: `rondel task run` runs its tasks")
 
 
 def _only_paused(hall: Hall) -> str | None:
@@ -177,7 +180,8 @@ def complete(name: str | None) -> None:
     ref = _session(hall, name)
     state = _state(hall, ref)
     open_tasks = [t for t in state.graph.leaves if state.tasks[t].status is not TaskStatus.COMPLETED]
-    files.complete(hall.root, ref.id)
+    with hall.hold(ref):
+        files.complete(hall.root, ref.id)
     say(f"{ref.id} is completed")
     for task_id in open_tasks:
         task = state.tasks[task_id]
@@ -299,9 +303,11 @@ def _known(state: State, task_id: str) -> TaskStatus:
 
 
 def _propose(hall: Hall, ref: SessionRef, request: dict[str, object], *, as_json: bool) -> None:
-    base = hall.look.git("rev-parse", "--verify", "--quiet", "HEAD", check=False).strip()
-    hall.ask_for(ref, {**request, "base": base})
-    run_session(hall, ref, as_json=as_json)
+    with hall.hold(ref) as lease:
+        known = hall.begin(ref, lease)
+        base = home(hall.look, known.onto or known.branch, known.base)
+        hall.ask_for(ref, {**request, "base": base}, lease)
+        run_session(hall, ref, as_json=as_json, lease=lease)
 
 
 @command.command()
@@ -317,14 +323,18 @@ def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | 
     """
     hall = here()
     ref = _session(hall, session)
-    if task_ids:
+    for task_id in task_ids:
+        _known(_state(hall, ref), task_id)
+    _need_sandbox(hall)
+    with hall.hold(ref) as lease:
+        _say_where(hall, ref, hall.begin(ref, lease))
         _reopen(hall, ref, task_ids)
-    state = _state(hall, ref)
-    _refuse_what_cannot_run(state, task_ids)
-    if hall.settings("task")["trust_commands"]:
-        files.allow(str(hall.root), _commands(state))
-    hall.ask_for(ref, {**_run_request(hall), "tasks": list(task_ids), "jobs": jobs})
-    run_session(hall, ref, as_json=as_json, agents_max=jobs, wait=wait)
+        state = _state(hall, ref)
+        _refuse_what_cannot_run(state, task_ids)
+        if hall.settings("task")["trust_commands"]:
+            files.allow(str(hall.root), _commands(state))
+        hall.ask_for(ref, {"kind": "run", "tasks": list(task_ids), "jobs": jobs}, lease)
+        run_session(hall, ref, as_json=as_json, agents_max=jobs, wait=wait, lease=lease)
 
 
 def _reopen(hall: Hall, ref: SessionRef, task_ids: tuple[str, ...]) -> None:
@@ -354,21 +364,24 @@ def _refuse_what_cannot_run(state: State, task_ids: tuple[str, ...]) -> None:
         raise RondelError("nothing was run, because these cannot:\n  " + "\n  ".join(wrong))
 
 
-def _run_request(hall: Hall) -> dict[str, object]:
-    settings, project = hall.settings("task"), hall.config.project
-    branch = hall.look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
-    if not branch:
-        raise UsageError("HEAD is on no branch; switch to the one that the work should go to")
-    sandbox = SANDBOX if settings["sandbox"] or hall.config.workspaces.sandbox else ""
-    if sandbox and shutil.which(SANDBOX) is None:
+def _say_where(hall: Hall, ref: SessionRef, known: Identity) -> None:
+    """Say where the work goes when that is not where HEAD is; there must be a branch for it to go to."""
+    target = _state(hall, ref).target
+    if target is None:
+        raise UsageError(
+            f"{ref.name} was begun on no branch; name the one that its work should go to: "
+            f"`rondel run {ref.name} --onto BRANCH`"
+        )
+    here_now = hall.look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
+    if here_now != target:
+        chosen = "as you chose" if known.onto else "where the session was begun"
+        say(f"the work goes to {target}, {chosen}; HEAD is on {here_now or 'no branch'}")
+
+
+def _need_sandbox(hall: Hall) -> None:
+    wanted = hall.settings("task")["sandbox"] or hall.config.workspaces.sandbox
+    if wanted and shutil.which(SANDBOX) is None:
         raise UsageError(f"a sandbox is asked for and {SANDBOX} is not installed; install it or turn it off")
-    return {
-        "kind": "run",
-        "target": branch,
-        "checks": project.checks or project.test,
-        "sandbox": sandbox,
-        "step_timeout_s": settings["step_timeout_s"],
-    }
 
 
 # -- permissions, checks, documents -----------------------------------------------------------

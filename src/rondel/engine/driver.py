@@ -112,10 +112,10 @@ class Driver(Generic[S]):
 
     async def _sweep(self) -> None:
         """Remove the workspaces that are not needed any more."""
-        state, workflow, name = self._session.state, self._session.workflow, self._session.ref.name
+        state, workflow, owner = self._session.state, self._session.workflow, self._session.identity.id
 
         def is_over(session: str, key: str) -> bool:
-            return session == name and not workflow.uses(state, key)
+            return session == owner and not workflow.uses(state, key)
 
         await asyncio.to_thread(self._tools.workspaces.sweep, is_over)
 

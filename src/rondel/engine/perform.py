@@ -21,8 +21,9 @@ from rondel.config import Config
 from rondel.engine.executor import Answer, Executor, kept_answer
 from rondel.engine.session import Session
 from rondel.errors import GitError, RondelError
-from rondel.model.actions import Access, Action, Ask, Derive, Probe, Run
+from rondel.model.actions import Access, Action, Ask, Derive, Probe, Run, Workspace
 from rondel.model.digests import digest
+from rondel.model.identity import home
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.workflow import Look
@@ -131,7 +132,7 @@ class Performer(Generic[S]):
         if space.access is not Access.WRITE or space.target is None:
             return None
         find = self._tools.workspaces.find
-        commit = await _patiently(partial(find, self._session.ref.name, ask.path, space.target, space.base))
+        commit = await _patiently(partial(find, self._owner, ask.path, space.target, self._since(space)))
         if commit is None:
             return None
         answer = self._find(ask, settings, job.number)
@@ -149,10 +150,19 @@ class Performer(Generic[S]):
 
     def _has_edit(self, ask: Ask) -> bool:
         """Whether what an answered try edited is still there; an answer without it is none."""
-        space, session, trees = ask.workspace, self._session.ref.name, self._tools.workspaces
-        if space.access is not Access.WRITE or trees.has(session, space.name or ask.path):
+        space, trees = ask.workspace, self._tools.workspaces
+        if space.access is not Access.WRITE or trees.has(self._owner, space.name or ask.path):
             return True
-        return trees.find(session, ask.path, space.target, space.base) is not None
+        return trees.find(self._owner, ask.path, space.target, self._since(space)) is not None
+
+    @property
+    def _owner(self) -> str:
+        """Whose the worktrees and commits are: the session's id, which no other session has."""
+        return self._session.identity.id
+
+    def _since(self, space: Workspace) -> str | None:
+        """The commit after which an edit must have come to be one of this session."""
+        return space.base or self._session.identity.base
 
     def usage_in_spool(self, path: str, number: int) -> Usage | None:
         """What an answered try cost, from its spool alone; None when no answer is there."""
@@ -234,14 +244,14 @@ class Performer(Generic[S]):
             with explained("make", scratch):
                 scratch.mkdir(parents=True, exist_ok=True)
             return scratch
-        base = space.base or (f"refs/heads/{space.target}" if space.target else "HEAD")
+        base = space.base or (f"refs/heads/{space.target}" if space.target else await self._home())
         trees = self._tools.workspaces
         if space.access is Access.READ:
             return await _patiently(partial(trees.read, base))
         return await _patiently(
             partial(
                 trees.write,
-                self._session.ref.name,
+                self._owner,
                 space.name or action.path,
                 base,
                 setup=self._tools.config.project.setup,
@@ -251,11 +261,17 @@ class Performer(Generic[S]):
             )
         )
 
+    async def _home(self) -> str:
+        """Where the session was begun, as it is now: HEAD may be somewhere else meanwhile."""
+        identity = self._session.identity
+        found = await asyncio.to_thread(home, self._tools.look, identity.branch, identity.base)
+        return found or "HEAD"
+
     async def _take_over(self, ask: Ask, cwd: Path, outcome: Outcome) -> Outcome:
         """Make the edits one commit and put it on top of its target."""
-        session, trees = self._session.ref.name, self._tools.workspaces
+        trees = self._tools.workspaces
         title = ask.title or ask.path
-        commit = await _patiently(partial(trees.commit, cwd, session, ask.path, title))
+        commit = await _patiently(partial(trees.commit, cwd, self._owner, ask.path, title))
         if commit is None:
             await _patiently(partial(trees.remove, cwd))
             return outcome

@@ -18,7 +18,6 @@ from rondel.engine.limits import uncounted
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped
 from rondel.engine.session import Session
-from rondel.store import files
 from rondel.store.lease import Lease
 
 
@@ -30,36 +29,39 @@ class Wish:
     redo: bool = False  # what is stale
     retry: bool = False  # what failed or is parked, with all its attempts
     say: Callable[[str], None] = lambda _: None  # where words for the person go
-    command: str = ""  # what they typed, for whoever finds the session held
 
 
 def run(
-    session: Session[Any], tools: Callable[[], Tools], limits: Limits, wish: Wish, view: View | None = None
+    session: Session[Any],
+    tools: Callable[[], Tools],
+    limits: Limits,
+    wish: Wish,
+    lease: Lease,
+    view: View | None = None,
 ) -> Report:
-    """Go on with a session until nothing more can be done now. Held when another process drives it."""
-    files.make_folder(session.run)
-    with Lease.take(session.run, session.ref.name, command=wish.command) as lease:
-        control.clear(session.folder)
-        (session.run / REPORT).unlink(missing_ok=True)  # it was about the run before
-        now = tools().clock
-        word = "retry" if wish.retry else "resume"
-        session.carry_out(session.workflow.control(session.state, word, now()), {}, lease)
-        if wish.retry:
-            _grant(session)
-        if wish.redo:
-            changes, words = refresh(session, tools().config)
-            session.carry_out(changes, {}, lease)
-            for line in words:
-                wish.say(line)
-        while True:
-            driver = Driver(session, tools(), lease, limits=limits, view=view)
-            report = asyncio.run(_interruptible(driver))
-            for line in uncounted(limits, session.ledger):
-                wish.say(line)
-            if not (wish.wait and report.stopped is Stopped.PARKED and report.until):
-                return report
-            if not asyncio.run(_sleep_until(report.until, now, session.folder)):
-                return report
+    """Go on with a session, whose lease we have, until nothing more can be done now."""
+    control.clear(session.folder)
+    (session.run / REPORT).unlink(missing_ok=True)  # it was about the run before
+    session.begin(tools().look, lease)
+    now = tools().clock
+    word = "retry" if wish.retry else "resume"
+    session.carry_out(session.workflow.control(session.state, word, now()), {}, lease)
+    if wish.retry:
+        _grant(session)
+    if wish.redo:
+        changes, words = refresh(session, tools().config)
+        session.carry_out(changes, {}, lease)
+        for line in words:
+            wish.say(line)
+    while True:
+        driver = Driver(session, tools(), lease, limits=limits, view=view)
+        report = asyncio.run(_interruptible(driver))
+        for line in uncounted(limits, session.ledger):
+            wish.say(line)
+        if not (wish.wait and report.stopped is Stopped.PARKED and report.until):
+            return report
+        if not asyncio.run(_sleep_until(report.until, now, session.folder)):
+            return report
 
 
 def _grant(session: Session[Any]) -> None:

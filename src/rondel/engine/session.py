@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,8 +12,10 @@ from rondel.engine.ledger import Ledger
 from rondel.errors import RondelError
 from rondel.model.changes import Aside, Change, Edit, Write
 from rondel.model.digests import digest
-from rondel.model.workflow import SessionRef, Workflow
-from rondel.store import files
+from rondel.model.identity import IDENTITY, Identity, identity_of
+from rondel.model.times import stamp
+from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
+from rondel.store import documents, files
 from rondel.store.changes import carry_out
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
@@ -27,10 +30,13 @@ ASIDE = ".rondel/aside"
 class Session(Generic[S]):
     """One session folder and the state it shows, read again only after something changed."""
 
-    def __init__(self, root: Path, ref: SessionRef, workflow: Workflow[S]) -> None:
+    def __init__(
+        self, root: Path, ref: SessionRef, workflow: Workflow[S], given: Given = NOTHING_GIVEN
+    ) -> None:
         self.root = root
         self.ref = ref
         self.workflow = workflow
+        self._given = given
         self.folder = files.safe_join(root, ref.folder)
         if not self.folder.is_dir():
             if not any((self.folder.parent / name).is_file() for name in ref.beside):
@@ -39,6 +45,7 @@ class Session(Generic[S]):
         self.files = DiskSnapshot(self.folder, ref.beside)
         self.run = files.safe_join(self.folder, RUN)
         self.journal = Journal(self.run / "journal.jsonl")
+        self._identity: Identity | None = None
         self._state: S | None = None
         self._changed: set[str] = set()  # what we wrote, or saw changed, since the state was read
         self._looked = False  # at the disk, since the state was read
@@ -49,12 +56,45 @@ class Session(Generic[S]):
         return Ledger(self.journal.news())
 
     @property
+    def identity(self) -> Identity:
+        """Whose work this is, as it was when the driver began, whatever is written into the file since."""
+        if self._identity is None:
+            raise RondelError(
+                f"session {self.ref.name} was never begun; `rondel resume {self.ref.name}` does it"
+            )
+        return self._identity
+
+    def begin(self, look: Look, lease: Lease | None = None) -> Identity:
+        """Give the session an identity of its own, where it is begun; one that has one keeps it.
+
+        A file that cannot be read is put aside: an id that is lost only means that edits which
+        were not noted yet are asked for again.
+        """
+        self.files.forget(IDENTITY)
+        self._identity = identity_of(self.files.json(IDENTITY))
+        if self._identity is None:
+            branch = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
+            base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
+            name = f"{self.ref.workflow}-{secrets.token_hex(8)}"
+            self.identify(Identity(name, branch or None, base or None, stamp(look.at)), lease)
+        return self.identity
+
+    def identify(self, identity: Identity, lease: Lease | None = None) -> None:
+        """Write an identity; a file that was there and held none is kept aside."""
+        damaged = self.files.exists(IDENTITY) and identity_of(self.files.json(IDENTITY)) is None
+        aside = [Aside(IDENTITY, self._free_name(f"{IDENTITY}.damaged"))] if damaged else []
+        write = Write(IDENTITY, documents.dump(identity.document()))
+        self.carry_out([*aside, write], {IDENTITY: self.files.digest(IDENTITY)}, lease)
+        self._identity = identity
+
+    @property
     def state(self) -> S:
         """What the files show now."""
         if self._state is None:
-            self._state = self.workflow.read(self.files, self.ref)
+            self._state = self.workflow.read(self.files, self.ref, self._given)
         elif self._changed or self._looked:
-            self._state = self.workflow.reread(self._state, self.files, self.ref, frozenset(self._changed))
+            changed = frozenset(self._changed)
+            self._state = self.workflow.reread(self._state, self.files, self.ref, changed, self._given)
         self._changed.clear()
         self._looked = False
         return self._state

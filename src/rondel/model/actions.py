@@ -26,7 +26,7 @@ class Workspace:
 
     A WRITE workspace starts at `base` (a commit); without one, where `target` is when it is
     made. What it changed becomes one commit with the trailer
-    `Rondel-Action: <session>/<path>`. With a `target` (a branch name) the commit is put on
+    `Rondel-Action: <session id>/<path>`. With a `target` (a branch name) the commit is put on
     top of that branch by rebase, `checks` (a shell command) must pass there, and the branch
     is moved forward; otherwise it is left on a branch of its own and named in the outcome.
     Actions with the same `name` share one worktree, one after the other: what a command

@@ -1,6 +1,6 @@
 """The contract of a workflow: pure functions over a folder, and nothing else.
 
-    read(files)                    what the files show; total: bad data becomes a Problem
+    read(files, given)             what the files show; total: bad data becomes a Problem
     plan(state)                    everything that is due now; independent actions come together
     prompt(state, ask)             what to ask, made only when the action starts
     apply(state, action, outcome)  which files to leave, in order; the last one is the commit
@@ -12,8 +12,8 @@ needs to know what is under way, and an action that is due twice is done once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -43,6 +43,25 @@ class SessionRef:
     def name(self) -> str:
         """How a person names it: `review:2026-11-15-main`."""
         return f"{self.workflow}:{self.id}"
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the core read for a workflow besides the session's files: the settings as they are now.
+
+    A session keeps what a person asked for. How the project is tested, and what the workflow's
+    own table says, is read anew for each run, so that a setting that was corrected counts for
+    everything that is not done yet.
+    """
+
+    settings: Mapping[str, object] = field(default_factory=dict)  # what the workflow's table says
+    test: str = ""  # runs the project's tests
+    checks: str = ""  # must pass before an edit is taken over
+    sandbox: str = ""  # what confines commands
+    kind_of: Callable[[str], str] | None = None  # which kind of agent has a role
+
+
+NOTHING_GIVEN = Given()
 
 
 class Look(Protocol):
@@ -78,17 +97,24 @@ class Workflow(ABC, Generic[S]):
         """The sessions in a repository, from names alone where that is enough."""
 
     @abstractmethod
-    def read(self, files: Snapshot, ref: SessionRef) -> S:
+    def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> S:
         """What the files show. Total."""
 
-    def reread(self, state: S, files: Snapshot, ref: SessionRef, changed: frozenset[str]) -> S:
+    def reread(
+        self,
+        state: S,
+        files: Snapshot,
+        ref: SessionRef,
+        changed: frozenset[str],
+        given: Given = NOTHING_GIVEN,
+    ) -> S:
         """What the files show after only these changed; `state` is not used again.
 
         The engine asks for this after it wrote, and when it looked for what others wrote; a
         folder's path ends in `/`. A workflow whose sessions are large does here what does not
         cost their size.
         """
-        return self.read(files, ref)
+        return self.read(files, ref, given)
 
     @abstractmethod
     def plan(self, state: S) -> Iterable[Action]:
@@ -136,6 +162,10 @@ class Workflow(ABC, Generic[S]):
     def probe(self, probe: Probe, look: Look) -> object:
         """What a probe found: the `data` of its outcome. Raises RondelError when it cannot look."""
         raise NotImplementedError(probe.name)
+
+    def target(self, state: S) -> str | None:
+        """The branch that the session's edits go to, empty while there is none; None where it never edits."""
+        return None
 
     def uses(self, state: S, name: str) -> bool:
         """Whether the shared workspace of that name may still be worked in.

@@ -25,7 +25,7 @@ from rondel.workflows.cycle.documents import at_time
 from rondel.workflows.cycle.leave import json_file, restore
 from rondel.workflows.cycle.models import ITERATIONS_MAX, CycleState
 from rondel.workflows.cycle.read import read
-from rondel.workflows.cycle.requests import EXTENSIONS, SETTINGS
+from rondel.workflows.cycle.requests import CURRENT, EXTENSIONS, SETTINGS
 from rondel.workflows.cycle.state import State
 from rondel.workflows.cycle.versions import bump
 
@@ -108,7 +108,7 @@ def start(root: Path, description: str, *, title: str | None, settings: Mapping[
     asked = {
         "schema_version": 1,
         "kind": "start",
-        **{key: settings[key] for key in (*SETTINGS, "test", "agents_max") if key in settings},
+        **{key: settings[key] for key in (*SETTINGS, "agents_max") if key in settings and key not in CURRENT},
         "description": state.description,
         **({"title": title} if title else {}),
         "created_at": state.created_at,

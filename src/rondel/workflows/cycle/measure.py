@@ -10,6 +10,8 @@ from xml.etree import ElementTree as ET
 
 from rondel.model.outcomes import Ended, Outcome
 
+DATA = ".rondel-coverage-data"
+FRESH = f'rm -rf -- "$RONDEL_JUNIT" "$RONDEL_COVERAGE" {DATA}\n'  # what an earlier run left is no result
 JUNIT = ".rondel-junit.xml"
 COVERAGE = ".rondel-coverage.json"
 MESSAGE_MAX = 400

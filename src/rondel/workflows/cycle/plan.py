@@ -54,12 +54,9 @@ def _next_is_due(state: State) -> bool:
 
 
 def _begin(state: State, number: int) -> Probe:
-    return Probe(
-        layout.begun(number),
-        "begin",
-        (state.target, _last_commit(state, number)),
-        title=f"iteration {number}",
-    )
+    branch, base = (state.identity.branch, state.identity.base) if state.identity else (None, None)
+    args = (state.target, _last_commit(state, number), branch or "", base or "")
+    return Probe(layout.begun(number), "begin", args, title=f"iteration {number}")
 
 
 def _last_commit(state: State, number: int) -> str:
@@ -166,8 +163,8 @@ def _task(state: State, turn: Turn, view: TaskView) -> Ask:
 def _testing(state: State, turn: Turn) -> Action:
     """The project's own tests, for real; without a command there is nothing to run."""
     tip = turn.tip or {}
-    command = tip.get("command")
-    if not isinstance(command, str) or not command:
+    command = state.test_command
+    if not command:
         return Derive(
             layout.tests(turn.number), inputs=(layout.built(turn.number),), outputs=(layout.TEST_RESULTS,)
         )

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass, field
 
 from rondel.errors import RondelError
 from rondel.model.actions import Probe
+from rondel.model.identity import home
 from rondel.model.workflow import Look
+from rondel.workflows.cycle.measure import DATA, FRESH
 
 _TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 _ACTIONS = {"A": "create", "D": "delete", "C": "create"}
-DATA = ".rondel-coverage-data"
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class Tip:
 def probe(probe: Probe, look: Look) -> object:
     """What a probe of a cycle found."""
     match probe.name, probe.args:
-        case "begin", (target, last):
-            return {"commit": _start(look, target, last), "branch": target}
+        case "begin", (target, last, branch, base):
+            return {"commit": _start(look, target, last, (branch, base)), "branch": target}
         case "changes", (commit,):
             return _changes(look, commit)
         case "tip", (target, base, test):
@@ -38,13 +39,15 @@ def probe(probe: Probe, look: Look) -> object:
     raise RondelError(f"a cycle has no probe {probe.name!r}")
 
 
-def _start(look: Look, target: str, last: str) -> str:
-    """The commit an iteration starts from. The branch is made where there is none, at what it last held."""
+def _start(look: Look, target: str, last: str, begun: tuple[str, str]) -> str:
+    """The commit an iteration starts from.
+
+    The branch is made where there is none: at what it last held, else where the cycle was begun.
+    """
     there = _commit(look, f"refs/heads/{target}")
     if there:
         return there
-    head = _commit(look, last) if last else ""
-    head = head or _commit(look, "HEAD")
+    head = (_commit(look, last) if last else "") or home(look, *begun)
     if not head:
         raise RondelError("the repository has no commit yet; commit something, then `rondel resume`")
     look.git("check-ref-format", f"refs/heads/{target}")
@@ -74,14 +77,13 @@ def _changes(look: Look, commit: str) -> dict[str, object]:
 
 def _tip(look: Look, commit: str, test: str) -> Tip:
     """How what was built is tested: the configured command, else the pytest suite that is there."""
-    fresh = f'rm -rf -- "$RONDEL_JUNIT" "$RONDEL_COVERAGE" {DATA}\n'
     if test.strip():
-        return Tip(commit, fresh + test)
+        return Tip(commit, FRESH + test)
     names = look.git("ls-tree", "-r", "--name-only", "-z", commit).split("\0")
     if not any(_TEST_FILE.search(name) for name in names):
         return Tip(commit)
     env = {"PYTHONPATH": "src:.", "PYTHONDONTWRITEBYTECODE": "1"}
-    return Tip(commit, fresh + _pytest(*_python(look), _source(look, commit, names)), env)
+    return Tip(commit, FRESH + _pytest(*_python(look), _source(look, commit, names)), env)
 
 
 def _source(look: Look, commit: str, names: list[str]) -> list[str]:

@@ -6,21 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
+from rondel.model.workflow import NOTHING_GIVEN, Given
 from rondel.workflows.cycle import layout, plans
 from rondel.workflows.cycle.models import CycleState
 from rondel.workflows.cycle.plans import Proposal
 from rondel.workflows.cycle.rebuild import locate, usable
-from rondel.workflows.cycle.requests import Extension, read_extensions, read_request
+from rondel.workflows.cycle.requests import Extension, read_extensions, read_request, with_settings
 from rondel.workflows.cycle.state import Stage, State, TaskView, Turn
 from rondel.workflows.cycle.transitions import record_of
 from rondel.workflows.cycle.values import mapping, strings
 
 
-def read(files: Snapshot, cycle_id: str) -> State:
+def read(files: Snapshot, cycle_id: str, given: Given = NOTHING_GIVEN) -> State:
     """The state of a cycle."""
-    request = read_request(files)
+    request = with_settings(read_request(files), given)
     located = locate(files, cycle_id, request)
     document = located.document or {}
     cycle = usable(document) if located.document is not None else None
@@ -36,6 +38,7 @@ def read(files: Snapshot, cycle_id: str) -> State:
         turn,
         tuple(_pending(files)),
         (*located.problems, *_kept(files, cycle_id), *more),
+        identity_of(files.json(IDENTITY)),
     )
 
 

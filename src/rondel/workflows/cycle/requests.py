@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timezone
 from types import MappingProxyType
 from typing import Any
 
 from rondel.model.snapshot import Snapshot
 from rondel.model.times import offset
+from rondel.model.workflow import Given
 from rondel.workflows.cycle.layout import PARTS
 from rondel.workflows.cycle.measure import COVERAGE, JUNIT
 
@@ -28,6 +29,9 @@ SETTINGS: Mapping[str, object] = MappingProxyType(
         "coverage": COVERAGE,  # where it leaves its coverage data (coverage.py JSON, Cobertura XML)
     }
 )
+
+
+CURRENT = ("tests_required", "test_timeout_s", "junit", "coverage")  # as the settings are now, in every run
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,12 @@ def read_request(files: Snapshot) -> Request:
         if isinstance(body, dict):
             merged |= {k: v for k, v in body.items() if k in _TYPES and _fits(k, v)}
     return Request(**merged, there=bool(merged))
+
+
+def with_settings(request: Request, given: Given) -> Request:
+    """The request with the settings as they are now; sessions of the version before kept those of then."""
+    found: dict[str, Any] = {k: v for k, v in given.settings.items() if k in CURRENT and _fits(k, v)}
+    return replace(request, **found, test=given.test or request.test)
 
 
 def _numbers(files: Snapshot) -> list[int]:

@@ -9,9 +9,11 @@ from enum import StrEnum
 from typing import Any
 
 from rondel.model.changes import Document, Edit
+from rondel.model.identity import Identity
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.workflows.cycle import documents
+from rondel.workflows.cycle.measure import FRESH
 from rondel.workflows.cycle.models import Blocker, CycleState, Decision, PlanTask
 from rondel.workflows.cycle.plans import Proposal
 from rondel.workflows.cycle.requests import Extension, Request
@@ -119,6 +121,7 @@ class State:
     turn: Turn | None = None  # the iteration under way
     extensions: tuple[Extension, ...] = ()  # said, and not yet taken into an iteration
     problems: tuple[Problem, ...] = ()
+    identity: Identity | None = None
 
     @property
     def open_blockers(self) -> list[Blocker]:
@@ -134,7 +137,16 @@ class State:
     @property
     def target(self) -> str:
         """The branch the work lands on."""
-        return self.request.branch or f"rondel/cycle/{self.id}"
+        chosen = self.identity.onto if self.identity else None
+        return chosen or self.request.branch or f"rondel/cycle/{self.id}"
+
+    @property
+    def test_command(self) -> str:
+        """What tests the iteration under way: what the settings say now, else what was found in it."""
+        if self.request.test.strip():
+            return FRESH + self.request.test
+        found = (self.turn.tip or {}).get("command") if self.turn else None
+        return found if isinstance(found, str) else ""
 
     def time(self, at: datetime | None) -> str:
         """A time as the document writes it."""

@@ -23,8 +23,8 @@ def tested(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
     """The tests ran, or there are none: the numbers are those of the run itself."""
     tip = turn.tip or {}
     request = state.request
-    run = measured(outcome, request.junit, request.coverage) if tip.get("command") else TestRun()
-    if not tip.get("command") or run.problem == "there are no tests":
+    run = measured(outcome, request.junit, request.coverage) if state.test_command else TestRun()
+    if not state.test_command or run.problem == "there are no tests":
         words = "the project has no tests; write some, or name the command with `[project] test`"
         run = TestRun(problem=words if request.tests_required else "")
     former = turn.version("test_results")
@@ -41,7 +41,7 @@ def tested(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
         **asdict(run),
         "passed": run.passed,
         "exit_code": outcome.exit_code,
-        "command": tip.get("command", ""),
+        "command": state.test_command,
         "commit": tip.get("commit", ""),
         "output": (outcome.text + ("\n" + outcome.error if outcome.error else ""))[-OUTPUT_MAX:],
     }

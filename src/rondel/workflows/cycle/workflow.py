@@ -11,7 +11,7 @@ from rondel.model.changes import Change
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import Look, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
 from rondel.workflows.cycle import apply as _apply
 from rondel.workflows.cycle import layout, probes, prompting
 from rondel.workflows.cycle.controls import control
@@ -33,9 +33,13 @@ class Cycle(Workflow[State]):
         """See `Workflow`."""
         return layout.sessions(repo)
 
-    def read(self, files: Snapshot, ref: SessionRef) -> State:
+    def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
         """See `Workflow`."""
-        return read(files, ref.id)
+        return read(files, ref.id, given)
+
+    def target(self, state: State) -> str | None:
+        """See `Workflow`."""
+        return state.target
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""

@@ -81,16 +81,14 @@ def _final_review(state: State, work: Work) -> str:
         base=work.base.commit if work.base else "HEAD",
         tip=work.tip or "HEAD",
         changed="\n".join(f"- {name}" for name in work.changed) or NOTHING,
-        checks=f"They passed on every commit: {_checks(work)}"
-        if work.base and work.base.checks
-        else _checks(work),
+        checks=f"They passed on every commit: {_checks(work)}" if work.checks else _checks(work),
         verdict=source("verdict"),
     )
 
 
 def _checks(work: Work) -> str:
-    if work.base and work.base.checks:
-        return f"`{work.base.checks}`"
+    if work.checks:
+        return f"`{work.checks}`"
     return "(no test command is configured or was found)"
 
 

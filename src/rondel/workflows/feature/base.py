@@ -6,22 +6,23 @@ import json
 import re
 
 from rondel.errors import RondelError
+from rondel.model.identity import home
 from rondel.model.workflow import Look
 
 _COMMIT = ("rev-parse", "--verify", "--quiet")
 
 
-def look_for_base(look: Look, branch: str, checks: str, make: str = "") -> dict[str, str]:
-    """The tip of the feature's branch, or HEAD where there is none yet.
+def look_for_base(look: Look, branch: str, make: str, *begun: str) -> dict[str, str]:
+    """The tip of the feature's branch, or where the feature was begun while there is none yet.
 
-    With `make`, a branch that is not there is made at HEAD: code has to go somewhere.
+    With `make`, a branch that is not there is made: code has to go somewhere.
     """
-    commit = _tip(look, branch) or look.git(*_COMMIT, "HEAD^{commit}", check=False).strip()
+    commit = _tip(look, branch) or home(look, *begun)
     if not commit:
         raise RondelError("the repository has no commit yet; commit something first")
     if make and not _tip(look, branch):
         look.git("branch", "--no-track", branch, commit)
-    return {"commit": commit, "branch": branch, "checks": checks or find_checks(look, commit)}
+    return {"commit": commit, "branch": branch, "checks": find_checks(look, commit)}
 
 
 def _tip(look: Look, branch: str) -> str:

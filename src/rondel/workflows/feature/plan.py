@@ -219,10 +219,10 @@ def _evidence(state: State, work: Work) -> Action | None:
     if work.base is None:
         return _base(state, work)
     path = layout.checks(work.folder)
-    if work.base.checks and not state.files.exists(path):
+    if work.checks and not state.files.exists(path):
         return Run(
             path,
-            work.base.checks,
+            work.checks,
             workspace=Workspace(Access.WRITE, base=work.base.commit),  # set up, and tests may build there
             timeout_s=CHECKS_S,
             title="verify: the project's tests",
@@ -270,15 +270,15 @@ def _edit(state: State, work: Work, path: str, title: str) -> Ask:
             Access.WRITE,
             base=work.tip,
             target=base.branch if base else None,
-            checks=(base.checks or None) if base else None,
+            checks=work.checks or None,
         ),
         title=title,
     )
 
 
 def _base(state: State, work: Work) -> Probe:
-    checks = state.request.checks if state.request else ""
     make = "make" if work.phase == IMPLEMENT else ""
+    begun = (state.identity.branch or "", state.identity.base or "") if state.identity else ("", "")
     return Probe(
-        layout.base(work.folder), "base", (state.branch, checks, make), title=f"{work.phase}: where to begin"
+        layout.base(work.folder), "base", (state.branch, make, *begun), title=f"{work.phase}: where to begin"
     )

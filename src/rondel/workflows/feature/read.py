@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.snapshot import Snapshot
-from rondel.model.workflow import SessionRef
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.lint import Anomaly, lint, lint_meta
 from rondel.workflows.feature.meta import (
@@ -47,7 +48,6 @@ class Request:
     auto: bool = False  # go on past a reviewer's concerns
     how: str = ""  # what to do with a phase that is under way
     proceed: bool = False  # a warning was seen
-    checks: str = ""  # the project's tests
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class State:
     anomalies: tuple[Anomaly, ...]
     request: Request | None
     description: str
+    checks: str = ""  # the project's tests, where the settings name them
 
     @property
     def damaged(self) -> bool:
@@ -79,7 +80,13 @@ class State:
     @property
     def branch(self) -> str:
         """The branch the code goes to."""
-        return word(self.meta, "branch") or f"feature/{self.ref.id}"
+        chosen = self.identity.onto if self.identity else None
+        return chosen or word(self.meta, "branch") or f"feature/{self.ref.id}"
+
+    @cached_property
+    def identity(self) -> Identity | None:
+        """Whose work it is, and where it was begun."""
+        return identity_of(self.files.json(IDENTITY))
 
     @cached_property
     def current(self) -> str | None:
@@ -105,7 +112,7 @@ class State:
     def work(self) -> Work | None:
         """The phase that the request asks to work on now; None when there is none."""
         phase = _target(self)
-        return read_work(self.files, phase) if phase else None
+        return replace(read_work(self.files, phase), configured=self.checks) if phase else None
 
     def answer(self, path: str) -> str:
         """How a question was answered; empty while it was not."""
@@ -126,7 +133,7 @@ class State:
         return {name: self.files.exists(ARTIFACTS[phase]) for name, phase in made.items()}
 
 
-def read(files: Snapshot, ref: SessionRef) -> State:
+def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
     """What the files show. Total."""
     value = files.json(layout.META)
     meta = value if isinstance(value, Mapping) else {}
@@ -140,6 +147,7 @@ def read(files: Snapshot, ref: SessionRef) -> State:
         lint_meta(value) if value is not None else lint(files.data(layout.META) or b""),
         _request(numbers[-1], bodies[numbers[-1]]) if numbers else None,
         word(first, "description") if isinstance(first, Mapping) else "",
+        given.checks,
     )
 
 
@@ -157,7 +165,6 @@ def _request(number: int, body: object) -> Request | None:
         body.get("auto") is True,
         how if how in HOW else "",
         body.get("proceed") is True,
-        word(body, "checks"),
     )
 
 

@@ -64,6 +64,12 @@ class Work:
     phase: str
     files: Snapshot
     take: Take | None
+    configured: str = ""  # the project's tests, where the settings name them
+
+    @property
+    def checks(self) -> str:
+        """The command that runs the project's tests: what the settings say now, else what was found."""
+        return self.configured or (self.base.checks if self.base else "")
 
     @property
     def folder(self) -> str:

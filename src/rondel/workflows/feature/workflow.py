@@ -14,7 +14,7 @@ from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
-from rondel.model.workflow import Look, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.apply import apply
 from rondel.workflows.feature.asking import prompt
@@ -53,9 +53,13 @@ class Feature(Workflow[State]):
             if is_feature and repo.exists(f"{folder}/{layout.META}"):
                 yield SessionRef(self.name, plain, folder)
 
-    def read(self, files: Snapshot, ref: SessionRef) -> State:
+    def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
         """See `Workflow`."""
-        return read(files, ref)
+        return read(files, ref, given)
+
+    def target(self, state: State) -> str | None:
+        """See `Workflow`."""
+        return state.branch
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 from rondel.model.changes import Document
 from rondel.model.snapshot import Snapshot, is_deep
 from rondel.model.summary import Problem
-from rondel.model.workflow import SessionRef
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.generate import documents, layout, v2
 from rondel.workflows.generate.cycles import ready
 from rondel.workflows.generate.extract import extract
@@ -244,10 +245,10 @@ class State:
         return Path(self.files.place).parents[2] if self.files.place else None
 
 
-def read(files: Snapshot, ref: SessionRef) -> State:
+def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
     """What the files show. Total."""
     raw = files.json(layout.SESSION)
-    request = read_request(files)
+    request = read_request(files, given.settings)
     if not isinstance(raw, dict) or is_deep(raw):
         missing = Problem(
             "session-invalid",
@@ -264,10 +265,10 @@ def read(files: Snapshot, ref: SessionRef) -> State:
     return State(ref, files, raw, session, request, flat, (problem,) if problem else ())
 
 
-def read_request(files: Snapshot) -> Request:
-    """What was asked last, as far as it can be used."""
+def read_request(files: Snapshot, settings: Mapping[str, object] = MappingProxyType({})) -> Request:
+    """What was asked last, with the settings as they are now, as far as it can be used."""
     found = files.json(layout.request(layout.last_request(files)))
-    asked = found if isinstance(found, dict) else {}
+    asked = {**(found if isinstance(found, dict) else {}), **settings}
     gates, cycles, gate = asked.get("gates"), asked.get("cycles"), asked.get("gate")
     return Request(
         auto=asked.get("auto") is True,

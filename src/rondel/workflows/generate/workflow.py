@@ -11,7 +11,7 @@ from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Summary
-from rondel.model.workflow import SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
 from rondel.workflows.generate import layout
 from rondel.workflows.generate.apply import apply, check
 from rondel.workflows.generate.models import FINAL
@@ -35,9 +35,9 @@ class Generate(Workflow[State]):
             if name.endswith("/") and is_safe_name(plain) and repo.exists(f"{folder}/{layout.SESSION}"):
                 yield SessionRef(self.name, plain, folder)
 
-    def read(self, files: Snapshot, ref: SessionRef) -> State:
+    def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
         """See `Workflow`."""
-        return read(files, ref)
+        return read(files, ref, given)
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rondel.model.snapshot import parse_json
 from rondel.model.times import stamp
 from rondel.model.workflow import Look, SessionRef
 from rondel.store import documents, files
+from rondel.store.lease import Lease
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.review import layout
@@ -58,12 +60,16 @@ class Wish:
 
 @dataclass(frozen=True)
 class Opened:
-    """A session that is ready to run."""
+    """A session that is ready to run, and the lease under which that was written."""
 
     ref: SessionRef
     round: int
     resumed: bool
     notes: tuple[str, ...] = ()
+    lease: Lease | None = None
+
+
+Hold = Callable[[SessionRef], Lease]  # takes a session's lease; Held when somebody drives it
 
 
 def place(root: Path, branch: str, day: date) -> SessionRef:
@@ -123,8 +129,11 @@ def _today(look: Look) -> date:
     return look.at.astimezone().date()
 
 
-def start(root: Path, look: Look, wish: Wish) -> Opened:
-    """Resume the unfinished round of this change's branch, or open the next. NothingToDo writes nothing."""
+def start(root: Path, look: Look, wish: Wish, hold: Hold | None = None) -> Opened:
+    """Resume the unfinished round of this change's branch, or open the next. NothingToDo writes nothing.
+
+    A session is changed only with its lease. One that `hold` took is given back with it.
+    """
     _team(root, wish)
     pins = pin(wish.target, look, given=wish.given)
     state = state_of(root, place(root, pins.branch, _today(look)))
@@ -136,12 +145,29 @@ def start(root: Path, look: Look, wish: Wish) -> Opened:
         state = state_of(root, place(root, pins.branch, _today(look)))
         if not state.rounds and not wish.restart:
             state = _about(_unfinished(root, pins.branch), pins, look) or state
-        if state.rounds and not state.is_complete:
-            if not wish.restart:
-                return _go_on(root, state, wish, pins, look)
-            _set_round_aside(root, state)
-            state = state_of(root, state.ref)
-        return _open(root, state, wish, pins, look)
+        if not (root / state.ref.folder).is_dir():  # nobody can drive it before we leave the lock
+            opened = _open(root, state, wish, pins, look)
+            return replace(opened, lease=hold(opened.ref) if hold else None)
+        with ExitStack() as stack:
+            lease = stack.enter_context((hold or _hold_in(root))(state.ref))
+            opened = _resume_or_open(root, state_of(root, state.ref), wish, pins, look)
+            if hold:
+                stack.pop_all()
+                return replace(opened, lease=lease)
+        return opened
+
+
+def _hold_in(root: Path) -> Hold:
+    return lambda ref: Lease.take(root / ref.folder / layout.RUN, ref.name)
+
+
+def _resume_or_open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -> Opened:
+    if state.rounds and not state.is_complete:
+        if not wish.restart:
+            return _go_on(root, state, wish, pins, look)
+        _set_round_aside(root, state)
+        state = state_of(root, state.ref)
+    return _open(root, state, wish, pins, look)
 
 
 def _is_nothing(pins: Pins, look: Look) -> bool:

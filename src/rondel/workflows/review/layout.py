@@ -25,6 +25,7 @@ REQUIREMENTS = "requirements.md"
 CONTEXT = "context.md"
 ROUNDS = "rounds"
 RONDEL = ".rondel"
+RUN = ".rondel/run"
 DECISIONS = ".rondel/decisions"
 PARTS = ".rondel/parts"
 BRANCH_MAX = 80

@@ -13,7 +13,7 @@ from functools import cached_property
 from rondel.model.changes import Document
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
-from rondel.model.workflow import SessionRef
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item, items_of
 from rondel.workflows.review.carry import Carried, Since, carried_of, since_of
@@ -22,7 +22,7 @@ from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.evidence import fingerprint
 from rondel.workflows.review.findings import Category
 from rondel.workflows.review.layout import Phase, RoundFiles, round_files
-from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for
+from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, with_settings
 from rondel.workflows.review.responses import (
     CarriedAnswer,
     Refutation,
@@ -43,6 +43,7 @@ class ReviewState:
 
     ref: SessionRef
     files: Snapshot
+    given: Given = NOTHING_GIVEN
 
     # -- the session --------------------------------------------------------------------
 
@@ -108,8 +109,8 @@ class ReviewState:
 
     @cached_property
     def request(self) -> Request:
-        """What was asked for the round."""
-        return request_for(self.files, self.at.number)
+        """What was asked for the round, with the settings as they are now."""
+        return with_settings(request_for(self.files, self.at.number), self.given, self.reviewed)
 
     @cached_property
     def pins(self) -> Pins | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
 from rondel.model.changes import Document, Json
 from rondel.model.snapshot import Snapshot
+from rondel.model.workflow import Given
 from rondel.workflows.review.layout import RONDEL
 from rondel.workflows.review.target import Target, target_of
 from rondel.workflows.review.team import TEAM, Reviewer, parse_team, reviewer_of
@@ -120,6 +121,24 @@ def request_for(files: Snapshot, number: int) -> Request:
     if last is None:
         return request_of(None)
     return Request(**{**vars(last), "round": 0, "carried": (), "since": {}, "opened_at": ""})
+
+
+def with_settings(request: Request, given: Given, answered: Iterable[str]) -> Request:
+    """A request with the settings as they are now, for all that is not done yet.
+
+    Who answered already did so as the agent they were then.
+    """
+    if given.kind_of is None:
+        return request
+    done = frozenset(f"review.reviewer.{name}" for name in answered)
+    due = {LEAD, REFUTER, *(r.role for r in request.team)} - done
+    return replace(
+        request,
+        mechanical=(request.mechanical & done) | {role for role in due if given.kind_of(role) == "checks"},
+        prompt_max=max(PROMPT_MIN, _number(given.settings.get("prompt_max"), request.prompt_max)),
+        refuters_max=_number(given.settings.get("refuters_max"), request.refuters_max),
+        context=str(given.settings.get("context") or request.context),
+    )
 
 
 def _items(value: object) -> Iterable[object]:

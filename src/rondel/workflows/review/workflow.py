@@ -14,7 +14,7 @@ from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
-from rondel.model.workflow import Look, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
 from rondel.workflows.review import apply, asking, layout, plan, probes
 from rondel.workflows.review.layout import Phase
 from rondel.workflows.review.progress import progress_of
@@ -53,9 +53,9 @@ class Review(Workflow[ReviewState]):
             if layout.day_of(name) and _has_artifact(repo, folder):
                 yield SessionRef(self.name, name, folder)
 
-    def read(self, files: Snapshot, ref: SessionRef) -> ReviewState:
+    def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> ReviewState:
         """See `ReviewState`."""
-        return ReviewState(ref, files)
+        return ReviewState(ref, files, given)
 
     def plan(self, state: ReviewState) -> Iterable[Action]:
         """See `plan`."""

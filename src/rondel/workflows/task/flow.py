@@ -67,9 +67,8 @@ def workspace_name(state: State, task_id: str) -> str:
 
 def workspace(state: State, task: Task) -> Workspace:
     """The working copy of a task: one for its steps and its agent together."""
-    request = state.request
     name = workspace_name(state, task.id)
-    return Workspace(Access.WRITE, target=request.target, checks=request.checks, name=name)
+    return Workspace(Access.WRITE, target=state.target, checks=state.request.checks, name=name)
 
 
 def variables(state: State, task: Task, before: int | None = None) -> Variables:

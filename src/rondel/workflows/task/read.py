@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from rondel.model.digests import digest
+from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
-from rondel.model.workflow import SessionRef
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.task import documents, layout
 from rondel.workflows.task import graph as graphs
+from rondel.workflows.task.box import SANDBOX
 from rondel.workflows.task.complexity import Complexity, upgraded
 from rondel.workflows.task.schema import OPEN, Task, TaskStatus, task_from
 from rondel.workflows.task.state import (
@@ -54,7 +56,12 @@ def newest_marker(files: Snapshot, ref: SessionRef) -> tuple[str, int]:
     return (max(found)[1].removeprefix(layout.MARKER) if found else ""), len(found)
 
 
-def read(files: Snapshot, ref: SessionRef, allowed: frozenset[str] = frozenset()) -> State:
+def read(
+    files: Snapshot,
+    ref: SessionRef,
+    allowed: frozenset[str] = frozenset(),
+    given: Given = NOTHING_GIVEN,
+) -> State:
     """What the files show."""
     tasks, doubles, damage = _tasks(files)
     graph = graphs.build(tasks)
@@ -73,7 +80,8 @@ def read(files: Snapshot, ref: SessionRef, allowed: frozenset[str] = frozenset()
         ref=ref,
         files=files,
         session=session,
-        request=_request(files),
+        request=_with_settings(_request(files), given),
+        identity=identity_of(files.json(IDENTITY)),
         tasks=tasks,
         graph=graph,
         front=graphs.front(graph, tasks),
@@ -94,13 +102,17 @@ def read(files: Snapshot, ref: SessionRef, allowed: frozenset[str] = frozenset()
 
 
 def reread(
-    state: State, files: Snapshot, changed: Iterable[str], allowed: frozenset[str] = frozenset()
+    state: State,
+    files: Snapshot,
+    changed: Iterable[str],
+    allowed: frozenset[str] = frozenset(),
+    given: Given = NOTHING_GIVEN,
 ) -> State:
     """The state after only these files changed."""
     for path in changed:
         after = _take_in(state, files, path)
         if after is None:
-            return read(files, state.ref, allowed)
+            return read(files, state.ref, allowed, given)
         state = after
     return replace(state, files=files, allowed=allowed)
 
@@ -232,6 +244,18 @@ def _request(files: Snapshot) -> Request:
     limit = body.get("step_timeout_s")
     seconds = float(limit) if isinstance(limit, int | float) and limit > 0 else Request.step_timeout_s
     return Request(number, **texts, **refs, tasks=_texts(body.get("tasks")), step_timeout_s=seconds)
+
+
+def _with_settings(request: Request, given: Given) -> Request:
+    """The request with the settings as they are now; sessions of the version before kept those of then."""
+    seconds = given.settings.get("step_timeout_s")
+    confined = given.sandbox or given.settings.get("sandbox")
+    return replace(
+        request,
+        checks=given.checks or request.checks,
+        sandbox=SANDBOX if confined else request.sandbox,
+        step_timeout_s=float(seconds) if isinstance(seconds, int | float) else request.step_timeout_s,
+    )
 
 
 def work_on(files: Snapshot, task_id: str) -> Work:

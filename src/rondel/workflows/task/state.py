@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rondel.model.actions import Action
+from rondel.model.identity import Identity
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import SessionRef
@@ -57,7 +58,7 @@ class Request:
     task_id: str = ""  # of a breakdown or replan
     tasks: tuple[str, ...] = ()  # of a run: only these; all when empty
     base: str | None = None  # the commit that a planner looks at
-    target: str | None = None  # the branch that the work goes to
+    target: str | None = None  # the branch, as sessions of the version before recorded it
     checks: str | None = None
     sandbox: str = ""
     step_timeout_s: float = 600.0
@@ -126,9 +127,16 @@ class State:
     markers: int = 1  # how many sessions have one
     damage: tuple[Problem, ...] = ()
     has_steps: bool = False  # whether any task does
+    identity: Identity | None = None
     # What is costly to make and holds until a task changes in more than its status.
     prepared: dict[str, Action] = field(default_factory=dict, compare=False)
     texts: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def target(self) -> str | None:
+        """The branch that the work goes to: where the session was begun, or what a person chose since."""
+        known = self.identity
+        return (known.onto if known else None) or self.request.target or (known.branch if known else None)
 
     @property
     def phase(self) -> Phase:

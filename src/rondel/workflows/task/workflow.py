@@ -12,7 +12,7 @@ from rondel.model.changes import Change
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
 from rondel.workflows.task import apply as applying
 from rondel.workflows.task import files as on_disk
 from rondel.workflows.task import flow, layout, prompts
@@ -33,14 +33,25 @@ class TaskWorkflow(Workflow[State]):
         """See `Workflow`."""
         return reading.sessions(repo)
 
-    def read(self, files: Snapshot, ref: SessionRef) -> State:
+    def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
         """See `Workflow`. What a person allowed is theirs, and comes from their own folder."""
-        return reading.read(files, ref, _allowed(files, ref))
+        return reading.read(files, ref, _allowed(files, ref), given)
 
-    def reread(self, state: State, files: Snapshot, ref: SessionRef, changed: frozenset[str]) -> State:
+    def reread(
+        self,
+        state: State,
+        files: Snapshot,
+        ref: SessionRef,
+        changed: frozenset[str],
+        given: Given = NOTHING_GIVEN,
+    ) -> State:
         """See `Workflow`."""
         allowed = _allowed(files, ref) if state.has_steps else state.allowed
-        return reading.reread(state, files, changed, allowed)
+        return reading.reread(state, files, changed, allowed, given)
+
+    def target(self, state: State) -> str | None:
+        """See `Workflow`."""
+        return state.target or ""
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""

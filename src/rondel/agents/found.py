@@ -1,0 +1,94 @@
+"""Finding edits again: which of a session's edits a branch holds, by the trailers of its commits."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass, field
+
+from rondel.agents.edits import TRAILER, Commit, changed
+from rondel.agents.worktrees import Worktrees
+
+_FORMAT = f"%m%x01%H%x01%P%x01%(trailers:key={TRAILER},valueonly,unfold)%x01%B"
+_REVERTS = re.compile(
+    r"This reverts commit ([0-9a-f]{40,64})(?:,\s+reversing\s+changes\s+made\s+to\s+([0-9a-f]{40,64}))?"
+)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What one branch held when it was looked at last."""
+
+    tip: str
+    edits: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by trailer: commit, parent
+    reverts: list[tuple[str, frozenset[str]]] = field(default_factory=list)  # newest first: commit, of which
+    undone: frozenset[str] = frozenset()
+
+
+class Found:
+    """The edits that branches hold; only what is new on a branch is looked at."""
+
+    def __init__(self, trees: Worktrees) -> None:
+        self._trees = trees
+        self._lock = threading.Lock()
+        self._branches: dict[str, _Held] = {}
+
+    def find(self, value: str, branch: str, base: str | None = None) -> Commit | None:
+        """The newest commit with this trailer that a branch holds and nobody reverted.
+
+        With `base`, only one that came after it.
+        """
+        tip = self._trees.tip(f"refs/heads/{branch}")
+        if tip is None:
+            return None
+        with self._lock:
+            held = self._branches.get(branch)
+            if held is None or held.tip != tip:
+                held = self._branches[branch] = self._look(tip, held)
+        git = self._trees.git
+        for commit, parent in reversed(held.edits.get(value, [])):
+            if commit in held.undone or (base and git.run("merge-base", "--is-ancestor", commit, base).ok):
+                continue
+            return Commit(commit, changed(git, parent, commit) if parent else (), branch)
+        return None
+
+    def _look(self, tip: str, known: _Held | None) -> _Held:
+        """What a branch holds at `tip`. Where it only grew, what was known is added to."""
+        entries = self._log(f"{known.tip}...{tip}") if known else None
+        if known is None or entries is None or any(entry[0] == "<" for entry in entries):
+            known, entries = _Held(tip), self._log(tip) or []
+        edits = {value: list(commits) for value, commits in known.edits.items()}
+        reverts = list(known.reverts)
+        for _, commit, parents, values, message in reversed(entries):
+            for value in values.splitlines():
+                edits.setdefault(value, []).append((commit, parents.partition(" ")[0]))
+            if targets := self._targets(message):
+                reverts.insert(0, (commit, targets))
+        return _Held(tip, edits, reverts, _undone(reverts))
+
+    def _log(self, span: str) -> list[list[str]] | None:
+        """The commits that are edits or reverts, children first; None where git has no such span."""
+        patterns = (f"--grep={TRAILER}:", "--grep=This reverts commit")
+        log = ("log", "-z", f"--format={_FORMAT}", "--topo-order", "--left-right", "--fixed-strings")
+        result = self._trees.git.run(*log, *patterns, span)
+        if not result.ok:
+            return None
+        return [entry.split("\x01", 4) for entry in result.out.split("\0") if entry.count("\x01") >= 4]  # noqa: PLR2004
+
+    def _targets(self, message: str) -> frozenset[str]:
+        """The commits that a commit undoes, as git's own words in its message say."""
+        found: set[str] = set()
+        for commit, onto in _REVERTS.findall(message):
+            found.add(commit)
+            if onto:  # a merge: everything that it brought
+                found.update(self._trees.git.run("rev-list", f"{onto}..{commit}").out.split())
+        return frozenset(found)
+
+
+def _undone(reverts: list[tuple[str, frozenset[str]]]) -> frozenset[str]:
+    """What is not there any more. Newest first, so that a revert that was itself undone undoes nothing."""
+    gone: set[str] = set()
+    for commit, targets in reverts:
+        if commit not in gone:
+            gone |= targets
+    return frozenset(gone)

@@ -1,0 +1,71 @@
+"""Whose work a session is: the id in the trailers of its commits, and where it was begun.
+
+A name can be used twice: the same topic in a fresh clone, a folder removed and made again. An
+id cannot, so an edit that is found again by its trailer belongs to this session and no other.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rondel.model.changes import Document
+from rondel.model.workflow import Look
+
+IDENTITY = ".rondel/session.json"
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{7,79}")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What `session.json` says. Without a branch or a base where the repository had none."""
+
+    id: str
+    branch: str | None = None  # that was checked out when the session was begun
+    base: str | None = None  # its commit then: only what came after it can be the session's work
+    begun_at: str = ""
+    onto: str | None = None  # the branch that a person chose for the work since
+
+    def document(self) -> Document:
+        """As JSON; `identity_of` reads it back."""
+        return {
+            "schema_version": 1,
+            "id": self.id,
+            "branch": self.branch,
+            "base": self.base,
+            "begun_at": self.begun_at,
+            **({"onto": self.onto} if self.onto else {}),
+        }
+
+
+def identity_of(document: object) -> Identity | None:
+    """The identity in a document; None when it has none that can be used."""
+    if not isinstance(document, dict):
+        return None
+    found = document.get("id")
+    if not isinstance(found, str) or not _ID.fullmatch(found):
+        return None
+    return Identity(
+        found,
+        _word(document.get("branch")),
+        _word(document.get("base")),
+        str(document.get("begun_at") or ""),
+        _word(document.get("onto")),
+    )
+
+
+def home(look: Look, branch: str | None, base: str | None) -> str:
+    """The commit that new work of a session starts from, wherever HEAD is now; empty without any commit.
+
+    The branch it was begun on; where that is gone, the commit it was begun at.
+    """
+    for name in (f"refs/heads/{branch}" if branch else "", base or "", "HEAD"):
+        found = look.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False).strip()
+        if name and found:
+            return found
+    return ""
+
+
+def _word(value: object) -> str | None:
+    """A branch or a commit, as far as it can be one: it is given to git."""
+    return value if isinstance(value, str) and value and not value.startswith("-") else None
