@@ -88,8 +88,8 @@ def killed_and_resumed(
     ends = [_killed(trial, point, die) for point in points]
     assert _driven(trial, trial.drive) == 0
     trial.check_ended()
-    _assert_same(trial.shown(), calm.shown)
-    _assert_same(paid(trial.session), calm.paid)
+    assert_same(trial.shown(), calm.shown)
+    assert_same(paid(trial.session), calm.paid)
     assert not list(trial.root.rglob(".rondel-tmp-*"))
     return any(ends)
 
@@ -115,7 +115,7 @@ def _driven(trial: Trial, work: Callable[[], int]) -> int:
     return status
 
 
-def _assert_same(found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
+def assert_same(found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
     different = {k for k in {*found, *wanted} if found.get(k) != wanted.get(k)}
     assert {k: found.get(k) for k in different} == {k: wanted.get(k) for k in different}
 

@@ -1,0 +1,146 @@
+"""A session stays on the branch it was begun on, is nobody else's, and hears settings that were corrected."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from support.stories import RUN, UNITTEST, Story
+
+
+def committed(story: Story, branch: str) -> str:
+    return story.git("ls-tree", "-r", "--name-only", branch)
+
+
+def drive(story: Story, *words: str, code: int = 0) -> str:
+    process = story.popen(*(words or RUN[story.workflow]))
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == code, said
+    return said
+
+
+def test_tasks_go_to_the_branch_where_their_session_was_begun_wherever_head_is(tmp_path):
+    story = Story(tmp_path, "task")
+    story.git("switch", "-q", "-c", "elsewhere")
+    story.write({"elsewhere.txt": "x\n"}, "elsewhere")
+    said = drive(story)
+    assert "the work goes to main, where the session was begun; HEAD is on elsewhere" in said
+    assert story.git("log", "--format=%(trailers:key=Rondel-Action)", "elsewhere").strip() == ""
+    assert story.git("log", "--format=%(trailers:key=Rondel-Action)", "main").strip()
+    assert "elsewhere.txt" not in committed(story, "main")
+
+
+def test_a_person_moves_a_session_to_another_branch_and_hears_what_that_lacks(tmp_path):
+    story = Story(tmp_path, "task")
+    story.git("branch", "other")
+    drive(story, "task", "run", "IMPL-1")
+    said = drive(story, "run", story.ref.name, "--onto", "other")
+    assert "other lacks 1 commits of this session that are on main" in said
+    said = drive(story, "task", "run")
+    assert "the work goes to other, as you chose; HEAD is on main" in said
+    assert story.git("rev-list", "--count", "main..other") != "0"
+    assert "there is no branch 'nowhere'" in drive(story, "run", story.ref.name, "--onto", "nowhere", code=2)
+
+
+def test_a_review_goes_onto_no_branch(tmp_path):
+    story = Story(tmp_path, "review")
+    drive(story)
+    assert "puts nothing on a branch" in drive(story, "run", story.ref.name, "--onto", "main", code=2)
+
+
+def test_a_cycle_begins_where_it_was_begun_wherever_head_is(tmp_path):
+    story = Story(tmp_path, "cycle")
+    story.git("switch", "-q", "-c", "elsewhere")
+    story.write({"elsewhere.txt": "x\n"}, "elsewhere")
+    drive(story)
+    built = committed(story, f"rondel/cycle/{story.ref.id}")
+    assert "discount.py" in built
+    assert "elsewhere.txt" not in built
+
+
+def test_a_feature_is_built_on_where_it_was_begun_wherever_head_is(tmp_path):
+    story = Story(tmp_path, "feature")
+    folder = story.session
+    (folder / "spec.md").write_text("# Spec\n\nR1: discounts.\n")
+    story.git("switch", "-q", "-c", "elsewhere")
+    story.write({"elsewhere.txt": "x\n"}, "elsewhere")
+    rules = json.loads((story.root / "script.json").read_text())["rules"]
+    rules.insert(0, {"role": "feature.implement", "files": {"done.txt": "x\n"}, "reply": "Done."})
+    (story.root / "script.json").write_text(json.dumps({"rules": rules}))
+    drive(story, "feature", "implement", "--yes")
+    built = committed(story, "feature/001-discount-codes")
+    assert "done.txt" in built
+    assert "elsewhere.txt" not in built
+
+
+@pytest.mark.parametrize("how", ["folder removed", "clone"])
+def test_the_same_topic_begun_anew_is_done_anew(how, tmp_path):
+    story = Story(tmp_path / "first", "task")
+    drive(story)
+    first = story.git("rev-list", "--count", "main")
+    if how == "clone":
+        again = Story(tmp_path / "second", "task")
+        shutil.rmtree(again.root)
+        story.git("clone", "-q", str(story.root), str(again.root))
+    else:
+        shutil.rmtree(story.root / ".workflow")
+        again = story
+    again.rondel("task", "start", "Receipts")
+    again.rondel("task", "plan", "Print receipts")
+    script = json.loads((again.root / "script.json").read_text())
+    for rule in script["rules"]:
+        rule["files"] = dict.fromkeys(rule.get("files", {}), "anew\n")
+    (again.root / "script.json").write_text(json.dumps(script))
+    drive(again)
+    assert int(again.git("rev-list", "--count", "main")) == int(first) + 3, "every task was asked again"
+
+
+def test_a_reverted_task_that_is_due_again_is_done_again(tmp_path):
+    story = Story(tmp_path, "task")
+    drive(story)
+    commit = story.git("log", "--format=%H", "--grep=/IMPL-1", "--grep=IMPL-1-summary", "-1", "main")
+    story.git("revert", "--no-edit", commit)
+    task = story.session / ".task/IMPL-1.json"
+    task.write_text(task.read_text().replace('"completed"', '"pending"'))
+    for summary in (story.session / ".summaries").glob("IMPL-1-*"):
+        summary.unlink()
+    before = int(story.git("rev-list", "--count", "main"))
+    drive(story)
+    assert int(story.git("rev-list", "--count", "main")) == before + 1
+    assert "IMPL-1" in story.git("log", "-1", "--format=%B", "main")
+
+
+def misconfigured(story: Story) -> str:
+    """The settings with a test command that does not exist; gives those that are right."""
+    right = (story.root / "rondel.toml").read_text()
+    (story.root / "rondel.toml").write_text(right.replace(json.dumps(UNITTEST), '"no-such-command"'))
+    return right
+
+
+def test_a_corrected_test_command_counts_for_the_tasks_that_are_left(tmp_path):
+    story = Story(tmp_path, "task")
+    right = misconfigured(story)
+    assert "no-such-command: command not found" in drive(story, code=1)
+    (story.root / "rondel.toml").write_text(right)
+    drive(story, "task", "run", "IMPL-1", "IMPL-2", "IMPL-3")
+
+
+def test_a_corrected_test_command_counts_for_the_cycles_next_iteration(tmp_path):
+    story = Story(tmp_path, "cycle", settings="[cycle]\nmax_iterations = 1\n")
+    right = misconfigured(story)
+    assert "no-such-command: command not found" in drive(story, code=1)
+    (story.root / "rondel.toml").write_text(right)
+    said = drive(story, "cycle", "extend", story.ref.id, "go on", code=1)
+    assert "no-such-command" not in said
+    assert "test_ten_percent" in said, "the tests that are there were run"
+
+
+def test_a_corrected_gate_counts_when_a_generation_is_resumed(tmp_path):
+    story = Story(tmp_path, "generate")
+    (story.session / ".rondel/request-1.json").write_text('{"auto": false}')
+    drive(story, "resume", story.ref.name, code=3)
+    settings = story.root / "rondel.toml"
+    settings.write_text(settings.read_text() + '[generate]\ngate = "skip"\n')
+    drive(story, "resume", story.ref.name)

@@ -1,0 +1,101 @@
+"""Two terminals: a command that is refused leaves everything as if it had not been typed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from random import Random
+
+import pytest
+
+from support.kills import assert_same
+from support.stories import WORKFLOWS, Story, stopped_at_work
+
+EXAMPLES = 12 if os.environ.get("RONDEL_SWEEP") else 1
+SEED = os.environ.get("RONDEL_SEED", "two terminals")
+THINKING_S = 0.25
+LOOKING = (("status",), ("doctor",), ("watch", "--once"), ("agents",), ("show",))
+DRIVING = {  # each wants to change what the session is for, or to drive it
+    "any": (
+        ("run",),
+        ("resume",),
+        ("resume", "--retry"),
+        ("resume", "--refresh"),
+        ("run", "--onto", "other"),
+        ("approve",),
+        ("reject", "--feedback", "no"),
+    ),
+    "review": (
+        ("review",),
+        ("review", "--restart"),
+        ("review", "--team", "testing:1"),
+        ("review", "--again"),
+        ("review", "--requirements", "README.md"),
+    ),
+    "feature": (
+        ("feature", "run"),
+        ("feature", "brainstorm", "--fresh"),
+        ("feature", "specify", "--fresh"),
+        ("feature", "specify", "--review", "--yes"),
+        ("feature", "implement", "--yes"),
+        ("feature", "finish", "--abandon"),
+        ("feature", "finish", "--keep", "--force"),
+    ),
+    "cycle": (("cycle", "resume"), ("cycle", "rebuild")),
+    "task": (
+        ("task", "run"),
+        ("task", "run", "IMPL-2"),
+        ("task", "run", "IMPL-9"),
+        ("task", "run", "--jobs", "1"),
+        ("task", "plan", "something else"),
+        ("task", "breakdown", "IMPL-2"),
+        ("task", "replan", "IMPL-3", "differently"),
+        ("task", "resume"),
+        ("task", "complete"),
+    ),
+    "generate": (
+        ("generate", "run"),
+        ("generate", "run", "--no-auto"),
+        ("generate", "run", "--parallel"),
+        ("generate", "retry"),
+        ("generate", "retry", "--cycle", "models", "--no-run"),
+        ("generate", "retry", "--cycle", "models", "--from", "plan"),
+        ("generate", "approve"),
+    ),
+}
+
+
+def begun(folder, workflow: str) -> Story:
+    story = Story(folder, workflow, THINKING_S)
+    story.git("branch", "other")
+    return story
+
+
+@pytest.mark.parametrize("number", range(EXAMPLES))
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+def test_a_refused_command_leaves_no_trace_and_the_run_at_work_keeps_to_its_own(workflow, number, tmp_path):
+    seed = f"{SEED}/{workflow}/{number}"
+    print("seed", seed)
+    random = Random(seed)
+    typed = random.choices((*LOOKING, *DRIVING["any"], *DRIVING[workflow]), k=6)
+    story = begun(tmp_path / "disturbed", workflow)
+    calm = begun(tmp_path / "calm", workflow)
+    process, undisturbed = story.drive(), calm.drive()
+    at_work = stopped_at_work(process, story, random.uniform(0, 0.5))
+    try:
+        for words in typed if at_work else ():
+            check(story, words)
+    finally:
+        if at_work:
+            process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=120)
+    undisturbed.communicate(timeout=120)
+    assert process.returncode == undisturbed.returncode
+    assert_same(story.shown(), calm.shown())
+
+
+def check(story: Story, words: tuple[str, ...]) -> None:
+    before = story.shown()
+    code, said = story.typed(*words)
+    assert words in LOOKING or code in (1, 2, 5), f"{words} was not refused: {said}"
+    assert_same(story.shown(), before)
