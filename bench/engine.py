@@ -24,7 +24,7 @@ from rondel.model.changes import Change, text
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary
-from rondel.model.workflow import SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
 
 REF = SessionRef("bench", "one", ".bench/one")
 SIZES = (100, 1_000, 10_000)
@@ -51,7 +51,7 @@ class WheelWorkflow(Workflow[Wheel]):
         """See `Workflow`."""
         return [REF]
 
-    def read(self, files: Snapshot, ref: SessionRef) -> Wheel:
+    def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> Wheel:
         """See `Workflow`."""
         number = len(files.names("closed")) + 1
         return Wheel(number, files.names(f"round-{number}"))

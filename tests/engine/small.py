@@ -18,7 +18,7 @@ from rondel.model.changes import Append, Change, Document, Edit, text
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
-from rondel.model.workflow import Look, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
 
 HOME = ".small"
 
@@ -53,7 +53,7 @@ class SmallWorkflow(Workflow[Small]):
             if n.endswith("/")
         ]
 
-    def read(self, files: Snapshot, ref: SessionRef) -> Small:
+    def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> Small:
         request = files.json(".rondel/request-1.json")
         asked = request if isinstance(request, dict) else {}
         problems = () if asked else (Problem("no-request", ".rondel/request-1.json", "it is not there"),)

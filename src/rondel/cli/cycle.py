@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -21,7 +22,7 @@ from rondel.cli.common import (
 )
 from rondel.cli.groups import Commands
 from rondel.cli.sessions import problem_json, summary_json
-from rondel.errors import UsageError
+from rondel.errors import Held, UsageError
 from rondel.model.summary import Status, Summary
 from rondel.model.workflow import SessionRef
 from rondel.workflows.cycle import files as cycle_files
@@ -413,7 +414,9 @@ def _restored(hall: Hall, ref: SessionRef) -> None:
     """Write a damaged state file again, and say so."""
     state: State = hall.state(ref)
     changes = restore(state)
-    if state.cycle is not None and changes and hall.summary(ref).status is not Status.RUNNING:
+    if state.cycle is None or not changes:
+        return
+    with suppress(Held), hall.hold(ref):
         hall.change(ref, changes)
         for problem in state.problems:
             say(f"warning: {problem.file}: {problem.message}")
