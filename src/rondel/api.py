@@ -286,12 +286,14 @@ class Hall:
         """Carry out changes for a person, also while a driver runs.
 
         `seen` names files that the changes rest on, by digest: one that is still so is replaced,
-        whoever wrote it.
+        and kept aside where somebody else wrote it.
         """
         session = self.session(ref)
-        wrote, _ = session.carry_out(changes, dict(seen or {}), None)
+        wrote, kept = session.carry_out(changes, seen or {}, None)
         if changes:
             session.note("changed", {"files": wrote})
+        for one in kept:
+            session.note("kept", {"file": one.file, "aside": one.aside, "why": one.why})
         (session.run / REPORT).unlink(missing_ok=True)  # it may wait for something else now
 
     def begin(self, ref: SessionRef, lease: Lease | None = None) -> Identity:

@@ -14,7 +14,7 @@ CASES = [
     ("recovered", {}, "= a.md: the answer was already there"),
     ("cutoff", {}, "! a.md: was cut off; it goes on"),
     ("outdated", {}, "! a.md: what it was asked about changed; it is asked again"),
-    ("kept", {"file": "a.md"}, "! a.md: changed by a person, kept"),
+    ("kept", {"file": "a.md", "why": "kept", "aside": "b/a.md.1"}, "! a.md: kept: b/a.md.1"),
     ("finished", {"ended": "done", "seconds": 125}, "✓ a.md 2:05"),
     ("finished", {"ended": "waiting"}, "? a.md: waits for a person"),
     (

@@ -14,6 +14,7 @@ from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome
 from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
+from rondel.store.written import Written, note_ours
 from rondel.workflows.cycle import files as cycle_files
 from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.state import State
@@ -81,6 +82,7 @@ class Loop:
         return list(self.workflow.plan(self.state))
 
     def carry(self, changes) -> None:
+        note_ours(self.folder, changes, Written(self.folder), self.ref.beside)
         for change in changes:
             carry_out(self.folder, [change], beside=self.ref.beside)
             self.after_change(change)

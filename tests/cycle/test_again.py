@@ -15,6 +15,7 @@ from rondel.model.actions import Action, Decide
 from rondel.model.changes import Append, Change
 from rondel.model.outcomes import Ended, Outcome
 from rondel.store.changes import carry_out
+from rondel.store.written import Written, note_ours
 from rondel.workflows.cycle.files import added
 
 LOGS = ("cd/changes.log", "coordination/timeline.md")
@@ -53,6 +54,7 @@ class Dying(Loop):
         if death is None:
             self.carry(changes)
             return True
+        note_ours(self.folder, changes, Written(self.folder), self.ref.beside)
         for change in list(changes)[: death % (len(changes) + 1)]:
             carry_out(self.folder, [change], beside=self.ref.beside)
         return False
@@ -69,11 +71,13 @@ def ran(root: Path, deaths: list[int | None]) -> Dying:
 
 
 def content(loop: Loop) -> dict[str, str]:
-    """Every file but the log of states, without the cycle's own id and birth and the extension's name."""
+    """Every file but the logs, without the cycle's own id and birth and the extension's name."""
     files = {
         str(path.relative_to(loop.folder)): path.read_text()
         for path in sorted(loop.folder.rglob("*"))
-        if path.is_file() and path.name != "state.ndjson" and "extensions/" not in str(path)
+        if path.is_file()
+        and path.name not in ("state.ndjson", "written.jsonl")
+        and "extensions/" not in str(path)
     }
     begin = json.loads(files.pop(".rondel/parts/iteration-3/begin.json"))
     assert len(begin.pop("taken")) == 1

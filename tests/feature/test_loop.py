@@ -18,7 +18,7 @@ from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.feature import EXPECTATIONS, LIMITS, Review
 from rondel.workflows.feature.history import added, entry
 from rondel.workflows.feature.lint import lint_meta
-from rondel.workflows.feature.phases import REVIEWED
+from rondel.workflows.feature.phases import ARTIFACTS, PHASES, REVIEWED
 
 DOCUMENTS = [p for p in REVIEWED if p != "implement"]
 
@@ -298,7 +298,6 @@ def test_what_a_person_writes_while_the_agent_drafts_is_theirs_and_the_draft_is_
 
 def test_an_edit_in_the_very_moment_of_publishing_is_not_written_over(tmp_path):
     t = Turning(tmp_path)
-    t.write("brainstorm.md", "# Before\n")
     t.request(command="phase", phase="brainstorm")
     state = t.step(until="brainstorm.md")
     [publish] = FLOW.plan(state)
@@ -312,13 +311,65 @@ def test_an_edit_in_the_very_moment_of_publishing_is_not_written_over(tmp_path):
     assert t.text("brainstorm.md") == "# Mine\n"
 
 
-def test_a_document_that_is_there_is_the_beginning_of_the_first_draft(tmp_path):
+BY_HAND = "# By hand\n\n" + "".join(f"Line {n} of another tool.\n" for n in range(884))
+
+
+def up_to(t: Turning, phase: str) -> None:
+    """Every phase before this one, done."""
+    for earlier in PHASES[: PHASES.index(phase)]:
+        assert t.phase(earlier) == []
+
+
+@pytest.mark.parametrize("phase", ARTIFACTS)
+def test_a_document_written_by_hand_is_the_draft_and_is_reviewed_first(tmp_path, phase):
     t = Turning(tmp_path)
-    t.write("brainstorm.md", "# By hand\n")
-    prompts = []
-    t.phase("brainstorm", lambda ask: prompts.append(FLOW.prompt(t.state, ask)) or good(ask))
-    assert "# By hand" in prompts[0]
-    assert drafts_of(t, "brainstorm") == 1
+    up_to(t, phase)
+    t.write(ARTIFACTS[phase], BY_HAND)
+    prompts = {}
+    t.phase(phase, lambda ask: prompts.update({ask.path: FLOW.prompt(t.state, ask)}) or good(ask))
+    assert list(prompts) == [f".rondel/parts/{phase}/iteration-1/review.json"], "nobody drafts over it"
+    assert "Line 883 of another tool." in prompts[f".rondel/parts/{phase}/iteration-1/review.json"]
+    assert t.text(ARTIFACTS[phase]) == BY_HAND
+
+
+def test_what_replaces_a_document_written_by_hand_keeps_it_as_a_draft(tmp_path):
+    t = Turning(tmp_path)
+    t.write("brainstorm.md", BY_HAND)
+    t.phase("brainstorm", lambda a: BLOCKED if a.path.endswith("iteration-1/review.json") else good(a))
+    assert "draft 2" in t.text("brainstorm.md")
+    assert t.text(".rondel/parts/brainstorm/iteration-1/draft.md") == BY_HAND
+
+
+@pytest.mark.parametrize("how", ["", "continue"])
+def test_a_phase_of_another_tool_is_taken_up_with_the_document_it_left(tmp_path, how):
+    t = Turning(tmp_path)
+    stamps = {"started": "2026-11-01T10:00:00Z"} | ({} if how else {"completed": "2026-11-01T11:00:00Z"})
+    body = t.meta | {"phases": {"brainstorm": stamps}, "currentPhase": None if how else "brainstorm"}
+    t.write(".meta.json", json.dumps(body))
+    t.write("brainstorm.md", BY_HAND)
+    t.phase("brainstorm", proceed=True, how=how)
+    assert t.asked == [".rondel/parts/brainstorm/iteration-1/review.json"]
+    assert t.text("brainstorm.md") == BY_HAND
+
+
+def test_a_phase_again_drafts_over_what_was_reviewed_and_adopts_what_was_edited_since(tmp_path):
+    t = Turning(tmp_path)
+    t.phase("brainstorm")
+    t.phase("brainstorm", proceed=True)
+    assert drafts_of(t, "brainstorm") == 2, "ours is drafted anew"
+    t.write("brainstorm.md", BY_HAND)
+    t.phase("brainstorm", proceed=True)
+    assert drafts_of(t, "brainstorm") == 2, "theirs is not"
+    assert t.text("brainstorm.md") == BY_HAND
+    t.phase("brainstorm", proceed=True)
+    assert drafts_of(t, "brainstorm") == 3, "once it was reviewed, going on means changing it"
+    assert t.text(".rondel/parts/brainstorm/pass-3/iteration-1/draft.md") == BY_HAND
+
+
+def test_the_short_specification_of_a_hotfix_is_ours(tmp_path):
+    t = Turning(tmp_path, "hotfix")
+    t.phase("specify")
+    assert drafts_of(t, "specify") == 1
 
 
 # -- a phase that is under way ------------------------------------------------------------------

@@ -13,8 +13,8 @@ from pathlib import Path
 from rondel.model.actions import Action, Ask, Decide, Derive, Probe, Run
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.workflow import Given, SessionRef
-from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
+from rondel.store.written import apply_changes
 from rondel.workflows.feature import start_feature
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.workflow import Feature
@@ -95,7 +95,7 @@ class Turning:
             [action] = FLOW.plan(state)
             if action.path == until:
                 return state
-            carry_out(self.folder, FLOW.apply(state, action, self._outcome(state, action, good)))
+            apply_changes(self.folder, FLOW.apply(state, action, self._outcome(state, action, good)))
 
     def turn(self, answer: Callable[[Ask], str | Outcome] = good) -> list[Decide]:
         for _ in range(STEPS_MAX):
@@ -108,7 +108,7 @@ class Turning:
             changes = FLOW.apply(state, work[0], outcome)
             if not changes:
                 raise AssertionError(f"stuck at {work[0].path}: {outcome.error}")
-            carry_out(self.folder, changes)
+            apply_changes(self.folder, changes)
         raise AssertionError("it never ends")
 
     def _outcome(self, state: State, action: Action, answer: Callable[[Ask], str | Outcome]) -> Outcome:

@@ -24,6 +24,7 @@ from support.faults import die_at, in_child
 from support.scripted import asked, paid
 
 POINTS_MAX = 5000
+RECORD = "written.jsonl"
 MARKS = (pytest.mark.slow, pytest.mark.timeout(3600))
 Point = TypeVar("Point", int, float)  # the number of a fault point, or a time in seconds
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
@@ -32,11 +33,15 @@ BASE = re.compile(rb'"base": "[0-9a-f]{40}"')
 
 
 def content(session: Path) -> dict[str, bytes]:
-    """Every file of a session that is state: what a crash must not change."""
+    """Every file of a session that is state: what a crash must not change.
+
+    The record of what was written holds digests of texts with times in them, and one line more
+    for each action that is done again.
+    """
     return {
         str(p.relative_to(session)): p.read_bytes()
         for p in sorted(session.rglob("*"))
-        if p.is_file() and ".rondel/run" not in str(p) and ".torn-" not in p.name
+        if p.is_file() and ".rondel/run" not in str(p) and ".torn-" not in p.name and p.name != RECORD
     }
 
 

@@ -114,7 +114,7 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
     if kind == "outdated":
         return f"! {action}: what it was asked about changed; it is asked again"
     if kind == "kept":
-        return f"! {fields.get('file')}: changed by a person, kept"
+        return f"! {fields.get('file')}: {fields.get('why')}: {fields.get('aside')}"
     if kind != "finished":
         return ""
     if fields.get("ended") == Ended.DONE:

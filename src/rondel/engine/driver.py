@@ -30,6 +30,7 @@ from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status, Summary
 from rondel.model.times import stamp
 from rondel.store.lease import Lease
+from rondel.store.written import Kept
 
 S = TypeVar("S")
 
@@ -325,7 +326,7 @@ class Driver(Generic[S]):
             self._stuck[action.path] = outcome.error
         final = outcome.ended not in RETRIED or record.failures + 1 >= self._attempts_max(action)
         wrote: dict[str, str] = {}
-        kept: list[str] = []
+        kept: list[Kept] = []
         if outcome.taken and outcome.ended not in UNRECORDED and final:
             changes = self._session.workflow.apply(self._session.state, action, outcome)
             wrote, kept = self._session.carry_out(changes, flight.seen, self._lease)
@@ -333,8 +334,8 @@ class Driver(Generic[S]):
         if outcome.ended is Ended.WAITING:
             self._waits[action.path] = outcome.error
         self._note("finished", **notes.finished_fields(flight, outcome, reply, wrote))
-        for path in kept:
-            self._note("kept", file=path, why="a person changed it")
+        for one in kept:
+            self._note("kept", file=one.file, aside=one.aside, why=one.why)
 
     def _finish_cancelled(self, flight: Flight) -> None:
         """Note that we ended it; an answer that was complete is taken by the next run."""

@@ -53,7 +53,6 @@ class Ledger:
         self.usage = Usage()
         self.costs: dict[str, Cost] = {}  # by agent; none of one of which nothing is known
         self.seconds = 0.0
-        self.wrote: dict[str, str] = {}  # every file the engine left, by its last digest
         self._epoch: object = None  # of the driver whose events are read
         self._last: datetime | None = None  # when it noted something last
         for event in events:
@@ -70,8 +69,6 @@ class Ledger:
         """Take one event in. Unknown kinds and missing fields do no harm."""
         self._clock(event)
         path = event.get("action")
-        if event.get("kind") == "changed":
-            self.wrote.update(_digests(event.get("files")))
         if isinstance(path, str):
             note = _NOTES.get(str(event.get("kind")))
             if note:
@@ -135,7 +132,6 @@ class Ledger:
         self._vendor_end(record, event)
         record.files = _digests(event.get("files"))
         record.inputs = _digests(event.get("inputs")) or record.inputs
-        self.wrote.update(record.files)
         self._bill(record.agent, event, answered=record.done)
 
     def _outdated(self, record: Record, event: Mapping[str, object]) -> None:

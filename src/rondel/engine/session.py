@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -15,16 +15,16 @@ from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.times import stamp
 from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
+from rondel.model.written import WRITTEN
 from rondel.store import documents, files
-from rondel.store.changes import carry_out
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
 from rondel.store.snapshot import DiskSnapshot
+from rondel.store.written import ASIDE, Kept, Written, apply_changes
 
 S = TypeVar("S")
 
 RUN = ".rondel/run"
-ASIDE = ".rondel/aside"
 
 
 class Session(Generic[S]):
@@ -46,6 +46,7 @@ class Session(Generic[S]):
         self.run = files.safe_join(self.folder, RUN)
         self.journal = Journal(self.run / "journal.jsonl")
         self._identity: Identity | None = None
+        self._written = Written(self.folder)
         self._state: S | None = None
         self._changed: set[str] = set()  # what we wrote, or saw changed, since the state was read
         self._looked = False  # at the disk, since the state was read
@@ -80,11 +81,8 @@ class Session(Generic[S]):
         return self.identity
 
     def identify(self, identity: Identity, lease: Lease | None = None) -> None:
-        """Write an identity; a file that was there and held none is kept aside."""
-        damaged = self.files.exists(IDENTITY) and identity_of(self.files.json(IDENTITY)) is None
-        aside = [Aside(IDENTITY, self._free_name(f"{IDENTITY}.damaged"))] if damaged else []
-        write = Write(IDENTITY, documents.dump(identity.document()))
-        self.carry_out([*aside, write], {IDENTITY: self.files.digest(IDENTITY)}, lease)
+        """Write an identity; a file that was there and is not ours is kept aside."""
+        self.carry_out([Write(IDENTITY, documents.dump(identity.document()))], {}, lease)
         self._identity = identity
 
     @property
@@ -132,60 +130,27 @@ class Session(Generic[S]):
         self.ledger.note(self.journal.add(kind, **fields))
 
     def carry_out(
-        self, changes: Sequence[Change], seen: dict[str, str | None], lease: Lease | None
-    ) -> tuple[dict[str, str], list[str]]:
-        """Leave the files; gives what was written by digest, and what of a person's was kept.
+        self, changes: Sequence[Change], seen: Mapping[str, str | None], lease: Lease | None
+    ) -> tuple[dict[str, str], list[Kept]]:
+        """Leave the files; gives what was written by digest, and what of somebody else's was kept.
 
         `seen` holds the digests that declared files had when the action began.
         """
-        settled, kept = self._keep_theirs(changes, seen)
         try:
-            carry_out(
+            applied = apply_changes(
                 self.folder,
-                settled,
+                changes,
+                written=self._written,
+                seen=seen,
                 beside=self.ref.beside,
                 guard=lease.check if lease else None,
             )
         finally:
-            for path in _paths(settled):
+            for path in (*_paths(changes), WRITTEN, ASIDE):
                 self.files.forget(path)
-                self._changed.add(path)
-        wrote = {c.path: digest(c.data) for c in settled if isinstance(c, Write)}
-        return {p: d for p, d in wrote.items() if not p.startswith(ASIDE)}, kept
-
-    def _keep_theirs(
-        self, changes: Sequence[Change], seen: dict[str, str | None]
-    ) -> tuple[list[Change], list[str]]:
-        """The changes with a person's edits respected: see `Write`."""
-        settled: list[Change] = []
-        kept: list[str] = []
-        for change in changes:
-            if not isinstance(change, Write) or not self._is_theirs(change, seen):
-                settled.append(change)
-                continue
-            kept.append(change.path)
-            spot = self._free_name(change.path)
-            if change.view:
-                settled += [Aside(change.path, spot), change]
-            else:
-                settled.append(Write(spot, change.data))
-        return settled, kept
-
-    def _is_theirs(self, change: Write, seen: dict[str, str | None]) -> bool:
-        self.files.forget(change.path)
-        current = self.files.digest(change.path)
-        if current is None or current == digest(change.data):
-            return False
-        if change.path in seen:
-            return current not in (seen[change.path], self.ledger.wrote.get(change.path))
-        ours = self.ledger.wrote.get(change.path)
-        return ours is not None and current != ours
-
-    def _free_name(self, path: str) -> str:
-        flat = path.replace("../", "").replace("/", "__")
-        taken = self.files.names(ASIDE)
-        number = next(n for n in range(1, len(taken) + 2) if f"{flat}.{n}" not in taken)
-        return f"{ASIDE}/{flat}.{number}"
+            self._changed.update(_paths(changes))
+        wrote = {c.path: digest(c.data) for c in applied.changes if isinstance(c, Write)}
+        return {p: d for p, d in wrote.items() if not p.startswith(ASIDE)}, applied.kept
 
 
 def _paths(changes: Sequence[Change]) -> Iterator[str]:

@@ -17,9 +17,10 @@ Document = dict[str, Json]
 class Write:
     """Leave a whole file.
 
-    A file that a person changed while the action ran is theirs and stays; ours is put
-    aside. With `view` it is the other way round: the file only shows what other files
-    hold, so theirs is put aside and the view is right again.
+    Nothing that somebody else wrote there is lost. What was there when the action began is
+    put aside first: the workflow knew of it. What was written there while the action ran
+    stays, and ours is put aside. With `view` theirs is put aside then, too: the file only
+    shows what other files hold, and is right again.
     """
 
     path: str
@@ -61,7 +62,18 @@ class Aside:
     to: str
 
 
-Change = Write | Append | Edit | Aside
+@dataclass(frozen=True)
+class Keep:
+    """Give what is there a second name, so that it lasts when something else takes its place.
+
+    Something that is at `to` already is never replaced.
+    """
+
+    path: str
+    to: str
+
+
+Change = Write | Append | Edit | Aside | Keep
 
 
 def text(path: str, content: str, *, view: bool = False) -> Write:

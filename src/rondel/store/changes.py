@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rondel.model.changes import Append, Aside, Change, Edit, Write
+from rondel.model.changes import Append, Aside, Change, Edit, Keep, Write
 from rondel.store import documents, files, logs
 
 After = Callable[[str, bytes | None], None]
+Settle = Callable[[Change], Sequence[Change]]
 
 
 def carry_out(
@@ -18,14 +19,16 @@ def carry_out(
     beside: frozenset[str] = frozenset(),
     guard: Callable[[], None] | None = None,
     after: After | None = None,
+    settle: Settle = lambda change: (change,),
 ) -> None:
     """All changes, in order, each durable before the next begins; carried out again they do no harm.
 
     `guard` is called before each one and may raise: the lease's check. `after` is called
     with each path that was touched and what it holds now, None where it must be looked at.
+    `settle` says at the last moment what is done instead of a change.
     """
     there = _lines_there(folder, changes, beside)
-    for change in changes:
+    for change in (settled for wanted in changes for settled in settle(wanted)):
         if guard is not None:
             guard()
         for path, data in _carry_out(folder, change, beside, there):
@@ -73,6 +76,9 @@ def _carry_out(
         case Aside(path, to):
             files.aside(files.safe_join(folder, path, beside), place(to), again=False)
             return [(path, None), (to, None)]
+        case Keep(path, to):
+            files.keep(files.safe_join(folder, path, beside), place(to))
+            return [(to, None)]
         case _:
             raise TypeError(change)
 

@@ -202,6 +202,19 @@ def aside(path: Path, to: Path, *, again: bool = True) -> bool:
         return True
 
 
+def keep(path: Path, to: Path) -> None:
+    """Give a file a second name, durably. What is at `to` is never replaced."""
+    old, new = os.fspath(path), os.fspath(to)
+    with disk.explained("keep", old):
+        if os.path.lexists(new):
+            return
+        try:
+            disk.current.link(old, new)
+        except PermissionError:  # a disk without hard links
+            write(to, path.read_bytes())
+        disk.current.sync_folder(os.path.dirname(new) or ".")
+
+
 def _half_moved(old: str, new: str) -> bool:
     """Whether these are two names of one file."""
     here, there = os.lstat(old), os.lstat(new)

@@ -10,6 +10,7 @@ from rondel.model.actions import Action, Ask, Derive, Probe
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Ended, Outcome
 from rondel.workflows.cycle import coding, layout, plans, transitions, validating
+from rondel.workflows.cycle.adopting import given, plan_section
 from rondel.workflows.cycle.aggregate import aggregate
 from rondel.workflows.cycle.answers import answered
 from rondel.workflows.cycle.leave import agent_failed, edit_plan, json_file, notes, publish, refused, restore
@@ -55,6 +56,13 @@ def _apply(state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
         layout.validation(number): validating.validated,
         layout.aggregate(number): aggregate,
     }
+    documents = {
+        layout.requirements(number): layout.REQUIREMENTS,
+        layout.exploration(number): layout.EXPLORATION,
+        layout.plan(number): layout.PLAN,
+    }
+    if isinstance(action, Derive) and action.path in documents:
+        return given(state, turn, documents[action.path], outcome)
     if action.path in by_path:
         return by_path[action.path](state, turn, outcome)
     for view in turn.tasks:
@@ -210,13 +218,7 @@ def _plan(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
     result = parse_phase_result(outcome.text) or {}
     former = turn.version("plan")
     at = state.time(outcome.finished_at)
-    plan = {
-        "version": bump(former),
-        "tasks": [task.document() for task in proposal.tasks],
-        "total_estimated_effort": proposal.effort,
-        "critical_path": list(proposal.critical_path),
-        "last_updated": at,
-    }
+    plan = plan_section(proposal, bump(former), at)
     return [
         *publish(state, json_file(layout.PLAN, plan), former),
         state.edit(

@@ -17,8 +17,8 @@ from rondel.model.summary import Problem
 from rondel.model.times import offset
 from rondel.model.workflow import SessionRef
 from rondel.store import files as store
-from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
+from rondel.store.written import apply_changes
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.controls import signals
 from rondel.workflows.cycle.documents import at_time
@@ -157,4 +157,4 @@ def _now(hours: float) -> datetime:
 
 
 def _carry_out(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
-    carry_out(store.safe_join(root, ref.folder), changes, beside=ref.beside)
+    apply_changes(store.safe_join(root, ref.folder), changes, beside=ref.beside)

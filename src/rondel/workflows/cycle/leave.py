@@ -31,7 +31,7 @@ def publish(state: State, new: Write, former: str | None) -> list[Change]:
     if old is None or (old == new.data and former is None):
         return [new]
     spot = archived(new.path, former or BEFORE)
-    return [new] if state.files.exists(spot) else [Write(spot, old), new]
+    return [Write(spot, old), new] if state.files.data(spot) in (None, old) else [new]
 
 
 def edit_plan(state: State, *steps: Step) -> list[Change]:

@@ -9,6 +9,7 @@ from rondel.model.actions import Access, Action, Ask, Decide, Derive, Probe, Run
 from rondel.model.digests import digest
 from rondel.model.names import folder_name
 from rondel.workflows.cycle import layout
+from rondel.workflows.cycle.adopting import is_given
 from rondel.workflows.cycle.measure import COVERAGE, JUNIT
 from rondel.workflows.cycle.models import Blocker, Decision
 from rondel.workflows.cycle.state import Found, Stage, State, TaskView, Turn
@@ -71,9 +72,9 @@ def _iteration(state: State, turn: Turn) -> Iterator[Action]:
     if not turn.begin:
         yield _begin(state, turn.number)
     elif not (turn.has_requirements and turn.has_exploration):
-        yield from _ahead(state, "ra", _analysis(turn))
+        yield from _ahead(state, "ra", _analysis(state, turn))
     elif turn.plan is None:
-        yield from _ahead(state, "ep", [_planning(turn)])
+        yield from _ahead(state, "ep", [_planning(state, turn)])
     elif turn.tip is None:
         yield from _coding(state, turn)
     elif turn.tests is None:
@@ -91,14 +92,23 @@ def _ahead(state: State, phase: str, actions: list[Action]) -> Iterator[Action]:
     yield from _questions(state, phase) or actions
 
 
-def _analysis(turn: Turn) -> list[Action]:
+def _given(state: State, turn: Turn, part: str, path: str, title: str) -> Derive | None:
+    """A document that somebody else wrote, taken over; None where its agent has to be asked."""
+    if not is_given(state, turn, path):
+        return None
+    return Derive(part, inputs=(path,), title=f"{title}: as somebody else wrote it")
+
+
+def _analysis(state: State, turn: Turn) -> list[Action]:
     """Requirements and exploration start together."""
     read = Workspace(Access.READ, base=turn.base)
     due: list[Action] = []
     if not turn.has_requirements:
+        part = layout.requirements(turn.number)
         due.append(
-            Ask(
-                layout.requirements(turn.number),
+            _given(state, turn, part, layout.REQUIREMENTS, "requirements")
+            or Ask(
+                part,
                 "cycle.ra",
                 inputs=(layout.begun(turn.number),),
                 workspace=read,
@@ -107,9 +117,11 @@ def _analysis(turn: Turn) -> list[Action]:
             )
         )
     if not turn.has_exploration:
+        part = layout.exploration(turn.number)
         due.append(
-            Ask(
-                layout.exploration(turn.number),
+            _given(state, turn, part, layout.EXPLORATION, "exploration")
+            or Ask(
+                part,
                 "cycle.ep",
                 inputs=(layout.begun(turn.number),),
                 workspace=read,
@@ -120,9 +132,10 @@ def _analysis(turn: Turn) -> list[Action]:
     return due
 
 
-def _planning(turn: Turn) -> Ask:
-    return Ask(
-        layout.plan(turn.number),
+def _planning(state: State, turn: Turn) -> Action:
+    part = layout.plan(turn.number)
+    return _given(state, turn, part, layout.PLAN, "plan") or Ask(
+        part,
         "cycle.ep",
         inputs=(layout.REQUIREMENTS, layout.EXPLORATION),
         workspace=Workspace(Access.READ, base=turn.base),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Outcome
@@ -45,7 +45,7 @@ def tested(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
         "commit": tip.get("commit", ""),
         "output": (outcome.text + ("\n" + outcome.error if outcome.error else ""))[-OUTPUT_MAX:],
     }
-    file = json_file(layout.TEST_RESULTS, results)
+    file = replace(json_file(layout.TEST_RESULTS, results), view=True)
     return [
         *(publish(state, file, former) if former else [file]),  # without a version there is nothing to keep
         state.edit(

@@ -69,7 +69,10 @@ def _derived(state: State, work: Work, action: Derive, at: datetime) -> Sequence
 
 
 def _taken(state: State, work: Work, path: str, at: datetime) -> Sequence[Change]:
-    """The phase is under way: how, for whom, and from what."""
+    """The phase is under way: how, for whom, and from what.
+
+    A document that somebody else wrote is nothing to begin from: it is the first draft.
+    """
     phase, how = work.phase, how_taken(state, work)
     number = work.take.number + 1 if work.take else 1
     goes_on = how in ("continue", "review") and work.take is not None and phase in state.partial
@@ -78,7 +81,7 @@ def _taken(state: State, work: Work, path: str, at: datetime) -> Sequence[Change
         state.request.number if state.request else 0,
         how,
         work.take.passage if goes_on and work.take else number,
-        work.take.base if goes_on and work.take else _digest(work),
+        work.take.base if goes_on and work.take else None if work.is_foreign else _digest(work),
     )
     asides: list[Change] = []
     if how == "review":

@@ -16,6 +16,7 @@ from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
 from rondel.store import documents, files
+from rondel.store.written import write_ours
 from rondel.workflows.feature import layout, stamps
 from rondel.workflows.feature.lint import Anomaly, lint
 from rondel.workflows.feature.phases import ACTIVE, BRAINSTORM, LIMITS, SPECIFY
@@ -86,7 +87,7 @@ def start_feature(
         done: Document = {"started": now, "completed": now, "iterations": 0}
         meta |= {"phases": {BRAINSTORM: done}, "currentPhase": BRAINSTORM}
     if meta["mode"] == "hotfix":
-        files.write(folder / ARTIFACT_OF[SPECIFY], _short_spec(name, description).encode())
+        write_ours(folder, {ARTIFACT_OF[SPECIFY]: _short_spec(name, description)})
     files.write(folder / layout.META, documents.dump(meta))
     return SessionRef("feature", folder.name, f"{layout.FEATURES}/{folder.name}")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rondel.model.snapshot import Snapshot
+from rondel.model.written import is_theirs
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.phases import ARTIFACTS, IMPLEMENT, SPECIFY
 from rondel.workflows.feature.review import Review, review_of
@@ -25,7 +26,7 @@ class Take:
     request: int
     how: str  # new, again, fresh, continue, review
     passage: int  # which pass's parts it works on
-    base: str | None = None  # the digest of the artifact when the pass began
+    base: str | None = None  # the digest of the artifact when the pass began, where it was ours
     adopt: int | None = None  # the iteration whose draft is the artifact as it stands
 
 
@@ -85,6 +86,13 @@ class Work:
     def published(self) -> str | None:
         """The digest of the artifact as it stands."""
         return self.files.digest(self.artifact) if self.artifact else None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the artifact is a text that Rondel neither wrote nor has had as a draft before."""
+        if self.artifact is None or not is_theirs(self.files, self.artifact):
+            return False
+        return self.files.digest(self.artifact) not in _drafts(self.files, f"{layout.PARTS}/{self.phase}")
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
@@ -210,6 +218,17 @@ def _take(files: Snapshot, phase: str, number: int) -> Take:
         base if isinstance(base, str) else None,
         _count(found.get("adopt")),
     )
+
+
+def _drafts(files: Snapshot, folder: str) -> set[str | None]:
+    """The digests of all drafts of a phase, in all its passes."""
+    found: set[str | None] = set()
+    for name in files.names(folder):
+        if name.startswith("iteration-"):
+            found.add(files.digest(f"{folder}/{name}draft.md"))
+        elif name.startswith("pass-"):
+            found |= _drafts(files, f"{folder}/{name[:-1]}")
+    return found
 
 
 def _count(value: object) -> int | None:

@@ -13,6 +13,7 @@ from rondel.model.digests import digest
 from rondel.model.outcomes import Outcome
 from rondel.model.replies import fenced_json
 from rondel.model.times import stamp
+from rondel.model.written import is_theirs
 from rondel.workflows.generate import documents, layout, v2
 from rondel.workflows.generate.documents import outputs_hash
 from rondel.workflows.generate.extract import checked
@@ -75,22 +76,29 @@ def _derived(state: State, track: Track, action: Derive, at: datetime) -> list[C
         return _opened(state, track, at)
     if action.path == track.settled:
         return _settled(state, track, at)
+    if track.gives_plan:
+        return [Write(track.file, state.files.data(track.paths.plan) or b"")]
     return [text(track.file, render(state, track).text)]
 
 
 def _opened(state: State, track: Track, at: datetime) -> list[Change]:
-    """Begin a cycle: its standards, its first iteration at PLAN[PROMPT]."""
+    """Begin a cycle: its standards, its first iteration at PLAN[PROMPT].
+
+    Standards that somebody else has put there are the ones that count.
+    """
     context = dict(state.session.context) if state.session else {}
-    bundle = text(track.paths.standards, profile_of(state).standards(track.cycle.scope, context))
+    path = track.paths.standards
+    theirs = state.files.data(path) if is_theirs(state.files, path) else None
+    bundle = text(path, profile_of(state).standards(track.cycle.scope, context)) if theirs is None else None
 
     def change(cycle: CycleState) -> None:
-        cycle.standards_hash = digest(bundle.data)
+        cycle.standards_hash = digest(bundle.data if bundle else theirs or b"")
         cycle.phase, cycle.stage = WorkflowPhase.PLAN, WorkflowStage.PROMPT
         cycle.current_iteration = 1
         cycle.iterations = [IterationState(number=1, started_at=stamp(at))]
         cycle.started_at = cycle.started_at or stamp(at)
 
-    return [bundle, edit(state, track, change, at)]
+    return [*([bundle] if bundle else []), edit(state, track, change, at)]
 
 
 # -- what an agent said -------------------------------------------------------------------------

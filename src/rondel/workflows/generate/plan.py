@@ -27,6 +27,8 @@ def _step(state: State, track: Track) -> Action:
     if track.content is None and not rejected:
         if cycle.stage is WorkflowStage.PROMPT:
             return Derive(track.file, title=name)
+        if track.gives_plan:
+            return Derive(track.file, inputs=(track.paths.plan,), title=f"{name}: as somebody else wrote it")
         return Ask(
             track.file,
             f"generate.{cycle.type}.{cycle.phase}",

@@ -12,6 +12,7 @@ from rondel.model.changes import Document
 from rondel.model.snapshot import Snapshot, is_deep
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
+from rondel.model.written import is_theirs
 from rondel.workflows.generate import documents, layout, v2
 from rondel.workflows.generate.cycles import ready
 from rondel.workflows.generate.extract import extract
@@ -132,6 +133,16 @@ class Track:
             if asked is not None and asked.strip() == text.strip():
                 return None
         return text
+
+    @property
+    def gives_plan(self) -> bool:
+        """Whether the plan that is due is there already, written by somebody else: it is the response."""
+        cycle = self.cycle
+        return (
+            (cycle.phase, cycle.stage) == (WorkflowPhase.PLAN, WorkflowStage.RESPONSE)
+            and not (cycle.plan_approved or cycle.retry_count or self.paths.flat)
+            and is_theirs(self.files, self.paths.plan)
+        )
 
     @cached_property
     def complaint(self) -> str:

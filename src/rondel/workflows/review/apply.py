@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from rondel.model.actions import Action
 from rondel.model.changes import Aside, Change, Document, Edit, Write, text
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.times import stamp
+from rondel.model.written import is_theirs
 from rondel.workflows.review import layout, settle
 from rondel.workflows.review.aggregate import aggregate, aggregation_document
 from rondel.workflows.review.asking import what_is
@@ -158,8 +160,9 @@ def _root_file(
 ) -> Sequence[Change]:
     """A file at the root, made anew for this round; the old one is kept among the parts of its round.
 
-    One that a person edited is theirs: where its inputs are unchanged it stays as it is, and
-    where they changed it stays too and the new one is put beside it, among the parts.
+    One that a person wrote or edited is theirs: where its inputs are unchanged it stays as it is,
+    and where they changed it stays too and the new one is put beside it, among the parts. What
+    another tool left with its rounds is of those rounds, and is made anew.
     """
     fresh = text(name, new)
     stamp_part = _json(state.at.part(part), {"generated": digest(fresh.data), **more})
@@ -169,7 +172,8 @@ def _root_file(
     number, made = _last_stamp(state, part)
     if made == digest(fresh.data):
         return [stamp_part]
-    if made is not None and made != digest(old):
+    theirs = made != digest(old) and is_theirs(state.files, name)
+    if theirs and (made is not None or state.at.number == 1):
         return [Write(state.at.part(name), fresh.data), stamp_part]
     return [Write(layout.round_files(number).part(name), old), fresh, stamp_part]
 
@@ -278,7 +282,8 @@ def _final(state: ReviewState, outcome: Outcome) -> Sequence[Change]:
     }
     meta = meta_document(found, state.attendance, settle.findings(state), head)
     prose = state.part_text("synthesis.md") or ""
-    return [_json(at.meta, meta), _text(at.final, render_final(about, found, state.attendance, prose))]
+    result = replace(_json(at.meta, meta), view=True)
+    return [result, _text(at.final, render_final(about, found, state.attendance, prose))]
 
 
 _BY_KIND: Mapping[str, Callable[[ReviewState, str, Outcome], Sequence[Change]]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rondel.model.actions import Ask
+from rondel.model.written import is_theirs
 from rondel.workflows.review import layout, prompting
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.findings import parse_reviewer_json
@@ -55,9 +56,16 @@ def _common(state: ReviewState) -> dict[str, str]:
     return {
         "change": prompting.change_block(state.change, label),
         "requirements": marked("requirements", state.files.text(layout.REQUIREMENTS) or ""),
+        "context": marked("context", _given_context(state)),
         "standards": marked("standards", state.files.text(layout.STANDARDS) or ""),
         "carried": prompting.carried_block(state.carried),
     }
+
+
+def _given_context(state: ReviewState) -> str:
+    """`context.md` where a person wrote it: ours repeats what the other parts of a prompt say."""
+    theirs = is_theirs(state.files, layout.CONTEXT)
+    return state.files.text(layout.CONTEXT) or "" if theirs else ""
 
 
 def _reviewer(state: ReviewState, name: str) -> str:

@@ -33,6 +33,7 @@ from rondel.workflows.review.team import CHECKS, QUICK, TEAM, Reviewer, own_pers
 from rondel.workflows.review.workflow import Review
 
 AGAIN_MAX = 50
+KEPT_MAX = 1000  # texts that were replaced in one round
 REQUIREMENTS_MAX = 1_000_000
 GIVEN_MAX = 50_000_000
 
@@ -390,9 +391,11 @@ def _write_requirements(root: Path, state: ReviewState, text: str) -> None:
     folder = root / state.ref.folder
     old, new = state.files.data(layout.REQUIREMENTS), _bytes(text)
     if old is not None and old != new:
-        kept = folder / round_files(max(1, state.at.number)).part(layout.REQUIREMENTS)
-        files.make_folder(kept.parent)
-        files.write(kept, old)
+        kept = round_files(max(1, state.at.number)).part(layout.REQUIREMENTS)
+        spots = [kept, *(f"{kept}.{n}" for n in range(2, KEPT_MAX))]
+        spot = next(s for s in spots if state.files.data(s) in (None, old))
+        files.make_folder((folder / spot).parent)
+        files.write(folder / spot, old)
     files.write(folder / layout.REQUIREMENTS, new)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -38,7 +38,7 @@ def begin(state: State, action: Action) -> Sequence[Change]:
 
 def apply(state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
     """The files to leave."""
-    if action.path == layout.DOCUMENTS:
+    if action.path == layout.TODO:
         return draw(state)
     if action.path.startswith(f"{layout.PROPOSALS}/"):
         return _proposed(state, action.path, outcome) if outcome.ok else ()
@@ -181,7 +181,10 @@ def reopened(state: State, task_id: str, at: datetime, why: str) -> list[Change]
 
 
 def _proposed(state: State, path: str, outcome: Outcome) -> Sequence[Change]:
-    """The tasks of a proposal, then the proposal itself: it is the commit."""
+    """The tasks of a proposal, then the proposal itself: it is the commit.
+
+    A task that is planned anew is kept aside by the engine, to the byte.
+    """
     request = state.request
     found = proposal(state, request.kind, outcome.text)
     if found.error or not found.tasks:
@@ -189,16 +192,9 @@ def _proposed(state: State, path: str, outcome: Outcome) -> Sequence[Change]:
     changes: list[Change] = []
     for task_id, body in found.tasks.items():
         old = state.tasks.get(task_id)
-        if old is not None:
-            kept = json.dumps(dict(old.document), indent=2, ensure_ascii=False)
-            changes.append(text(f"{layout.REPLACED}/{request.number}-{task_id}.json", kept))
-            if request.kind == "replan" and outcome.finished_at:
-                changes += reopened(state, task_id, outcome.finished_at, "planned anew")[:-1]
-        changes.append(Edit(layout.task_file(task_id) if old is None else old.file, _replacing(body)))
+        if old is not None and request.kind == "replan" and outcome.finished_at:
+            changes += reopened(state, task_id, outcome.finished_at, "planned anew")[:-1]
+        place = layout.task_file(task_id) if old is None else old.file
+        changes.append(text(place, json.dumps(body, indent=2, ensure_ascii=False)))
     record = {"kind": request.kind, "tasks": list(found.tasks), "answer": clean(outcome.text)}
     return [*changes, text(path, json.dumps(record, indent=2, ensure_ascii=False))]
-
-
-def _replacing(body: Document) -> Callable[[Document], Document]:
-    """The change that puts a document in the place of whatever is there."""
-    return lambda _: body

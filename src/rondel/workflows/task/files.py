@@ -17,6 +17,7 @@ from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
 from rondel.store import disk, documents, files
 from rondel.store.snapshot import DiskSnapshot
+from rondel.store.written import write_ours
 from rondel.workflows.task import documents as views
 from rondel.workflows.task import ids, layout, trust
 from rondel.workflows.task import read as reading
@@ -40,8 +41,7 @@ def start(root: Path, topic: str, complexity: Complexity = Complexity.SIMPLE) ->
     names = [name, *(f"{name}-{n:03d}" for n in range(2, 1000))]
     folder = files.claim_folder(root / layout.HOME, names)
     files.make_folder(folder / layout.TASKS)
-    for path, text in views.of_nothing(topic, complexity).items():
-        files.write(folder / path, text.encode())
+    write_ours(folder, views.of_nothing(topic, complexity))
     documents.edit(folder / layout.SESSION, lambda _: template(folder.name, topic, complexity))
     switch(root, folder.name)
     return reading.ref_of(folder.name)

@@ -24,7 +24,6 @@ WORK = f"{PARTS}/work"
 PROPOSALS = f"{PARTS}/proposals"
 REPLACED = f"{PARTS}/replaced"
 DECISIONS = ".rondel/decisions"
-DOCUMENTS = f"{PARTS}/documents.json"
 ALLOW = f"{DECISIONS}/allow.json"
 
 _REQUEST = re.compile(r"^request-(\d+)\.json$")

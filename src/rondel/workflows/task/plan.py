@@ -33,7 +33,7 @@ def _due_now(state: State) -> Iterator[Action]:
         elif state.request.kind == "run":
             yield from _work(state)
     if not is_drawn(state):
-        yield Derive(layout.DOCUMENTS, title="generated documents")
+        yield Derive(layout.TODO, title="generated documents")
 
 
 def _proposal(state: State) -> Iterator[Action]:

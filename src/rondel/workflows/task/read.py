@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
-from rondel.workflows.task import documents, layout
 from rondel.workflows.task import graph as graphs
+from rondel.workflows.task import layout
 from rondel.workflows.task.box import SANDBOX
 from rondel.workflows.task.complexity import Complexity, upgraded
 from rondel.workflows.task.schema import OPEN, Task, TaskStatus, task_from
@@ -33,7 +32,14 @@ from rondel.workflows.task.state import (
 )
 from rondel.workflows.task.validate import validate
 
-_UNREAD = (".rondel/run/", ".rondel/aside/", ".rondel/manual/", ".rondel/control", ".rondel/.gitignore")
+_UNREAD = (
+    ".rondel/run/",
+    ".rondel/aside/",
+    ".rondel/manual/",
+    ".rondel/control",
+    ".rondel/.gitignore",
+    ".rondel/written.jsonl",
+)
 
 
 def sessions(repo: Snapshot) -> list[SessionRef]:
@@ -92,7 +98,7 @@ def read(
         work={t: work_on(files, t) for t in begun if t in tasks},
         answers={n: a for n in decisions if (a := _answer(files, n))},
         proposals=files.names(layout.PROPOSALS),
-        views=_views(files, session),
+        views=_views(files),
         allowed=allowed,
         is_marked=newest == ref.id,
         markers=markers,
@@ -129,8 +135,8 @@ def _take_in(state: State, files: Snapshot, path: str) -> State | None:
     if folder.startswith((f"{layout.STEPS}/", f"{layout.WORK}/")):
         task_id = folder.rpartition("/")[2]
         return replace(state, work={**state.work, task_id: work_on(files, task_id)})
-    if path in (layout.TODO, layout.PLAN, layout.DOCUMENTS):
-        return replace(state, views=_views(files, state.session))
+    if path in (layout.TODO, layout.PLAN):
+        return replace(state, views=_views(files))
     if path == layout.SESSION:
         info = session_info(files.json(path), state.ref.id, state.tasks, len(state.graph.parent))
         return replace(state, session=info)
@@ -289,14 +295,6 @@ def _answer(files: Snapshot, name: str) -> str:
     return answer if isinstance(answer, str) else ""
 
 
-def _views(files: Snapshot, session: SessionInfo) -> Views:
-    """The generated documents; those of a session that has just begun are ours without a record."""
-    record = files.json(layout.DOCUMENTS)
-    drawn = _texts(record.get("drawn")) if isinstance(record, dict) else ()
-    first = [
-        *documents.of_nothing(session.project, session.complexity).values(),
-        "# Implementation Plan\n",
-        "# Tasks\n",
-    ]
-    known = frozenset([*drawn, *(digest(text) for text in first)])
-    return Views(files.digest(layout.TODO), files.digest(layout.PLAN), known)
+def _views(files: Snapshot) -> Views:
+    """The generated documents."""
+    return Views(files.digest(layout.TODO), files.digest(layout.PLAN))

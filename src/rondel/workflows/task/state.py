@@ -96,11 +96,10 @@ NO_WORK = Work()
 
 @dataclass(frozen=True)
 class Views:
-    """What the generated documents are now, by digest, and what we drew before."""
+    """What the generated documents are now, by digest."""
 
     todo: str | None = None
     plan: str | None = None
-    drawn: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

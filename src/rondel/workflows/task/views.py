@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rondel.model.changes import Aside, Change, Document, Edit, text
+from rondel.model.changes import Change, Document, Edit, text
 from rondel.model.digests import digest
 from rondel.workflows.task import documents, layout
 from rondel.workflows.task.state import Phase, State
 
-DRAWN_MAX = 40  # digests that are remembered as ours
 OFTEN = 100  # a session of more tasks draws its list once for each such part of it
 
 
@@ -36,36 +33,13 @@ def _texts(state: State) -> tuple[str, str]:
 
 
 def draw(state: State) -> list[Change]:
-    """The changes that make the documents show what the task files say.
-
-    What somebody else wrote there is put aside first, whenever that was.
-    """
+    """The changes that make the documents show what the task files say."""
     todo, plan = _texts(state)
     wanted = [(layout.TODO, todo, state.views.todo), (layout.PLAN, plan, state.views.plan)]
-    stale = [(path, new, old) for path, new, old in wanted if digest(new) != old]
-    changes: list[Change] = []
-    if stale:
-        digests = [digest(new) for _, new, _ in stale]
-        changes.append(Edit(layout.DOCUMENTS, lambda record: _remembering(record, digests)))
-    for path, new, old in stale:
-        if old is not None and old not in state.views.drawn:
-            changes.append(Aside(path, _free(state, path)))
-        changes.append(text(path, new, view=True))
+    changes: list[Change] = [text(path, new, view=True) for path, new, old in wanted if digest(new) != old]
     if session_differs(state):
         changes.append(Edit(layout.SESSION, lambda body: with_progress(body, state)))
     return changes
-
-
-def _remembering(record: Document, digests: Sequence[str]) -> Document:
-    known = record.get("drawn")
-    before = [d for d in known if d not in digests] if isinstance(known, list) else []
-    return {**record, "drawn": [*before, *digests][-DRAWN_MAX:]}
-
-
-def _free(state: State, path: str) -> str:
-    taken = state.files.names(".rondel/aside")
-    number = next(n for n in range(1, len(taken) + 2) if f"{path}.{n}" not in taken)
-    return f".rondel/aside/{path}.{number}"
 
 
 def session_differs(state: State) -> bool:

@@ -1,0 +1,190 @@
+"""Writing without loss: what somebody else wrote under the name of one of our files is never destroyed.
+
+Which texts are ours is on record (see `rondel.model.written`); every other text is kept, whenever
+it came there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rondel.model.changes import Change, Keep, Write
+from rondel.model.digests import digest
+from rondel.model.written import WRITTEN, line, marks_in
+from rondel.store import disk, files, logs
+from rondel.store.changes import carry_out
+
+ASIDE = ".rondel/aside"
+NAME_MAX = 200  # bytes of a name under `aside/`, before its ending
+
+
+class Written:
+    """The record of one session folder. Other processes may add to it at any time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / WRITTEN
+        self._known: dict[str, frozenset[str]] = {}
+        self._end = 0  # of what was read
+
+    def ours(self, path: str) -> frozenset[str]:
+        """The digests that a file has where nobody else wrote it."""
+        self._read_on()
+        return self._known.get(path, frozenset())
+
+    def note(self, marks: Mapping[str, Sequence[str]]) -> None:
+        """Say which texts are ours, durably; called before they are written."""
+        if all(self._known.get(path) == frozenset(digests) for path, digests in marks.items()):
+            return
+        files.make_folder(self._path.parent)
+        files.ignore_runtime(self._path.parent)
+        logs.append_line(self._path, line(marks))
+
+    def _read_on(self) -> None:
+        with disk.explained("read", self._path):
+            try:
+                size = os.stat(self._path).st_size
+                if size == self._end:
+                    return
+                with self._path.open("rb") as file:
+                    if size < self._end:  # another file: somebody put an older one back
+                        self._known, self._end = {}, 0
+                    file.seek(self._end)
+                    lines = [found for found in file if found.endswith(b"\n")]
+            except FileNotFoundError:
+                self._known, self._end = {}, 0
+                return
+        self._end += sum(map(len, lines))
+        self._known |= marks_in(lines)
+
+
+def write_ours(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write the first documents of a new session, noted as ours."""
+    Written(folder).note({path: [digest(text)] for path, text in texts.items()})
+    for path, text in texts.items():
+        files.write(folder / path, text.encode())
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Somebody else's text under the name of one of our files: where what gave way is, and why."""
+
+    file: str
+    aside: str
+    why: str
+
+
+@dataclass
+class Applied:
+    """What was done, change by change, and what of somebody else's was kept."""
+
+    changes: list[Change] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+
+
+def apply_changes(
+    folder: Path,
+    changes: Sequence[Change],
+    *,
+    written: Written | None = None,
+    seen: Mapping[str, str | None] | None = None,
+    beside: frozenset[str] = frozenset(),
+    guard: Callable[[], None] | None = None,
+) -> Applied:
+    """Carry out the changes; nothing that somebody else wrote is lost: see `Write`.
+
+    `seen` holds the digests that declared files had when the action began.
+    """
+    if guard is not None:
+        guard()
+    record = written or Written(folder)
+    work = _Guarded(folder, beside, record, changes, seen or {})
+    note_ours(folder, changes, record, beside)
+    carry_out(folder, changes, beside=beside, guard=guard, settle=work.settle)
+    return work.applied
+
+
+def note_ours(
+    folder: Path, changes: Sequence[Change], written: Written, beside: frozenset[str] = frozenset()
+) -> None:
+    """Note which texts are ours, before they are there; what is there now may be ours, too."""
+    marks: dict[str, list[str]] = {}
+    for change in changes:
+        if not isinstance(change, Write):
+            continue
+        now, new = _digest(folder, change.path, beside), digest(change.data)
+        ours = now in written.ours(change.path)
+        if ours or now != new:  # else somebody else wrote the very same, and it stays theirs
+            before = [now] if now is not None and ours else []
+            marks.setdefault(change.path, before).append(new)
+    if marks:
+        written.note(marks)
+
+
+@dataclass
+class _Guarded:
+    folder: Path
+    beside: frozenset[str]
+    written: Written
+    changes: Sequence[Change]
+    seen: Mapping[str, str | None]
+    applied: Applied = field(default_factory=Applied)
+
+    def settle(self, change: Change) -> Sequence[Change]:
+        """What is done instead of a change."""
+        found = self._settled(change)
+        self.applied.changes.extend(found)
+        return found
+
+    def _settled(self, change: Change) -> Sequence[Change]:
+        if not isinstance(change, Write) or self._may_replace(change):
+            return (change,)
+        path, now = change.path, _digest(self.folder, change.path, self.beside)
+        if change.view or self.seen.get(path, now) == now:
+            spot = self._spot(path, "replaced", now)
+            self.applied.kept.append(Kept(path, spot, "what somebody else wrote is kept aside"))
+            return (Keep(path, spot), change)
+        spot = self._spot(path, "unused", digest(change.data))
+        self.applied.kept.append(Kept(path, spot, "somebody else wrote it meanwhile; ours is put aside"))
+        return (Write(spot, change.data),)
+
+    def _may_replace(self, change: Write) -> bool:
+        """Whether nothing is lost: there is nothing, it is ours, or what we write begins with it."""
+        place = files.safe_join(self.folder, change.path, self.beside)
+        if not place.is_file():
+            return True
+        if place.stat().st_size > files.SIZE_MAX:
+            return False
+        there = files.read(place) or b""
+        if digest(there) in self.written.ours(change.path):
+            return True
+        return any(_begins_with(other.data, there.rstrip()) for other in self._writes)
+
+    @property
+    def _writes(self) -> list[Write]:
+        return [change for change in self.changes if isinstance(change, Write)]
+
+    def _spot(self, path: str, word: str, content: str | None) -> str:
+        """A free name under `aside/`, or the one that a death half-way has left there."""
+        flat = path.replace("../", "").replace("/", "__")
+        if len(flat.encode()) > NAME_MAX:
+            flat = f"{flat[-NAME_MAX // 5 :]}-{digest(path)[:8]}"
+        spots = (f"{ASIDE}/{flat}.{word}-{number}" for number in itertools.count(1))
+        return next(s for s in spots if not (self.folder / s).exists() or _digest(self.folder, s) == content)
+
+
+def _digest(folder: Path, path: str, beside: frozenset[str] = frozenset()) -> str | None:
+    """None for what is not there, and for what is too large to be ours."""
+    place = files.safe_join(folder, path, beside)
+    if not place.is_file() or place.stat().st_size > files.SIZE_MAX:
+        return None
+    data = files.read(place)
+    return None if data is None else digest(data)
+
+
+def _begins_with(data: bytes, text: bytes) -> bool:
+    """Whether the whole text is the beginning of the data, or all of it."""
+    return not text or (data.startswith(text) and not data[len(text) : len(text) + 1].strip())
