@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -326,7 +327,7 @@ class Driver(Generic[S]):
             self._stuck[action.path] = outcome.error
         final = outcome.ended not in RETRIED or record.failures + 1 >= self._attempts_max(action)
         wrote: dict[str, str] = {}
-        kept: list[Kept] = []
+        kept: Sequence[Kept] = ()
         if outcome.taken and outcome.ended not in UNRECORDED and final:
             changes = self._session.workflow.apply(self._session.state, action, outcome)
             wrote, kept = self._session.carry_out(changes, flight.seen, self._lease)

@@ -131,7 +131,7 @@ class Session(Generic[S]):
 
     def carry_out(
         self, changes: Sequence[Change], seen: Mapping[str, str | None], lease: Lease | None
-    ) -> tuple[dict[str, str], list[Kept]]:
+    ) -> tuple[dict[str, str], Sequence[Kept]]:
         """Leave the files; gives what was written by digest, and what of somebody else's was kept.
 
         `seen` holds the digests that declared files had when the action began.

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from rondel.errors import RondelError
 from rondel.model.changes import Append, Aside, Change, Edit, Keep, Write
+from rondel.model.digests import digest
 from rondel.store import documents, files, logs
 
 After = Callable[[str, bytes | None], None]
 Settle = Callable[[Change], Sequence[Change]]
+TRIES = 20  # how often somebody else may write a file in the moment it is replaced
+
+
+@dataclass(frozen=True)
+class Replace(Write):
+    """A Write that is done only over the text with this digest, None for no text at all."""
+
+    old: str | None = None
 
 
 def carry_out(
@@ -20,20 +31,50 @@ def carry_out(
     guard: Callable[[], None] | None = None,
     after: After | None = None,
     settle: Settle = lambda change: (change,),
-) -> None:
+) -> list[Change]:
     """All changes, in order, each durable before the next begins; carried out again they do no harm.
 
     `guard` is called before each one and may raise: the lease's check. `after` is called
     with each path that was touched and what it holds now, None where it must be looked at.
-    `settle` says at the last moment what is done instead of a change.
+    `settle` says what is done instead of a change, and again where that does not hold any more
+    in the moment it is done. Gives what was done.
     """
     there = _lines_there(folder, changes, beside)
-    for change in (settled for wanted in changes for settled in settle(wanted)):
+    done: list[Change] = []
+
+    def do(change: Change) -> None:
         if guard is not None:
             guard()
         for path, data in _carry_out(folder, change, beside, there):
             if after is not None:
                 after(path, data)
+
+    for wanted in changes:
+        for _ in range(TRIES):
+            settled = settle(wanted)
+            try:
+                for change in settled:
+                    do(change)
+            except files.Changed:
+                continue
+            done += settled
+            break
+        else:
+            raise RondelError(f"{wanted.path} cannot be written: somebody else keeps writing it")
+    return done
+
+
+def _expect(place: Path, old: str | None) -> None:
+    if digest_of(place) != old:
+        raise files.Changed(place)
+
+
+def digest_of(place: Path) -> str | None:
+    """The digest of a file; None for what is not there, and for what is too large to be ours."""
+    if not place.is_file() or place.stat().st_size > files.SIZE_MAX:
+        return None
+    data = files.read(place)
+    return None if data is None else digest(data)
 
 
 def _lines_there(folder: Path, changes: Sequence[Change], beside: frozenset[str]) -> dict[str, int]:
@@ -60,6 +101,9 @@ def _carry_out(
         return path
 
     match change:
+        case Replace(path, data, old=old):
+            files.write(spot := place(path), data, last=lambda: _expect(spot, old))
+            return [(path, data)]
         case Write(path, data):
             files.write(place(path), data)
             return [(path, data)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rondel.errors import RondelError, UnsafePath
@@ -25,26 +25,32 @@ _TRIES = 5
 _swept: set[str] = set()
 
 
-def write(path: Path, data: bytes) -> None:
+class Changed(Exception):
+    """A file is not what it was when it was decided to replace it. Nothing was written."""
+
+
+def write(path: Path, data: bytes, last: Callable[[], None] = lambda: None) -> None:
     """After this returns, `path` holds all of `data`, even if the power goes.
 
     Readers see the old file or the new one, never a part. The rename is the commit; the
     fsync of the folder is what makes the rename last. A file that is replaced keeps its
     mode. Whatever fails, the old file or the new one is there, and nothing else.
+
+    `last` is called in the last moment, when all bytes are on the disk, and may raise: Changed.
     """
     name = os.fspath(path)
     with disk.explained("write", name):
-        unlock(replace(name, data))
+        unlock(replace(name, data, last))
 
 
-def replace(name: str, data: bytes) -> int:
+def replace(name: str, data: bytes, last: Callable[[], None] = lambda: None) -> int:
     """Like `write`; gives the new file, open and locked."""
     folder = os.path.dirname(name) or "."
     if folder not in _swept:
         sweep(folder)
     for _ in range(_TRIES):
         try:
-            return _replace_once(folder, name, data)
+            return _replace_once(folder, name, data, last)
         except _TakenForDead:
             continue
     raise RondelError(f"cannot write {name!r}: something keeps removing {TEMP}* files from its folder")
@@ -54,7 +60,7 @@ class _TakenForDead(Exception):
     """Another process removed our temporary file in the instant before we had locked it."""
 
 
-def _replace_once(folder: str, name: str, data: bytes) -> int:
+def _replace_once(folder: str, name: str, data: bytes, last: Callable[[], None]) -> int:
     temp = f"{folder}/{TEMP}{os.urandom(6).hex()}"
     fd = disk.current.create(temp)
     if not try_lock(fd):
@@ -64,6 +70,7 @@ def _replace_once(folder: str, name: str, data: bytes) -> int:
         _keep_mode(name, fd)
         disk.current.write(fd, temp, data)
         disk.current.sync(fd, temp)
+        last()
         disk.current.rename(temp, name)
         disk.current.sync_folder(folder)
     except BaseException as error:

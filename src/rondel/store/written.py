@@ -16,7 +16,7 @@ from rondel.model.changes import Change, Keep, Write
 from rondel.model.digests import digest
 from rondel.model.written import WRITTEN, line, marks_in
 from rondel.store import disk, files, logs
-from rondel.store.changes import carry_out
+from rondel.store.changes import Replace, carry_out, digest_of
 
 ASIDE = ".rondel/aside"
 NAME_MAX = 200  # bytes of a name under `aside/`, before its ending
@@ -77,12 +77,12 @@ class Kept:
     why: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class Applied:
     """What was done, change by change, and what of somebody else's was kept."""
 
-    changes: list[Change] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
+    changes: Sequence[Change]
+    kept: Sequence[Kept]
 
 
 def apply_changes(
@@ -101,10 +101,11 @@ def apply_changes(
     if guard is not None:
         guard()
     record = written or Written(folder)
-    work = _Guarded(folder, beside, record, changes, seen or {})
     note_ours(folder, changes, record, beside)
-    carry_out(folder, changes, beside=beside, guard=guard, settle=work.settle)
-    return work.applied
+    writes = [change for change in changes if isinstance(change, Write)]
+    settle = _Settling(folder, beside, record, writes, seen or {})
+    done = carry_out(folder, changes, beside=beside, guard=guard, settle=settle)
+    return Applied(done, settle.kept)
 
 
 def note_ours(
@@ -115,7 +116,8 @@ def note_ours(
     for change in changes:
         if not isinstance(change, Write):
             continue
-        now, new = _digest(folder, change.path, beside), digest(change.data)
+        now = digest_of(files.safe_join(folder, change.path, beside))
+        new = digest(change.data)
         ours = now in written.ours(change.path)
         if ours or now != new:  # else somebody else wrote the very same, and it stays theirs
             before = [now] if now is not None and ours else []
@@ -125,47 +127,40 @@ def note_ours(
 
 
 @dataclass
-class _Guarded:
+class _Settling:
+    """What is done instead of each change, decided when its turn has come."""
+
     folder: Path
     beside: frozenset[str]
     written: Written
-    changes: Sequence[Change]
+    writes: Sequence[Write]
     seen: Mapping[str, str | None]
-    applied: Applied = field(default_factory=Applied)
+    kept: list[Kept] = field(default_factory=list)
 
-    def settle(self, change: Change) -> Sequence[Change]:
-        """What is done instead of a change."""
-        found = self._settled(change)
-        self.applied.changes.extend(found)
-        return found
-
-    def _settled(self, change: Change) -> Sequence[Change]:
-        if not isinstance(change, Write) or self._may_replace(change):
+    def __call__(self, change: Change) -> Sequence[Change]:
+        if not isinstance(change, Write):
             return (change,)
-        path, now = change.path, _digest(self.folder, change.path, self.beside)
+        path, place = change.path, files.safe_join(self.folder, change.path, self.beside)
+        now = digest_of(place)
+        ours = Replace(path, change.data, change.view, now)
+        if now is None and not place.is_file():
+            return (ours,)
+        if now is not None and self._may_go(path, place, now):
+            return (ours,)
         if change.view or self.seen.get(path, now) == now:
             spot = self._spot(path, "replaced", now)
-            self.applied.kept.append(Kept(path, spot, "what somebody else wrote is kept aside"))
-            return (Keep(path, spot), change)
+            self.kept.append(Kept(path, spot, "what somebody else wrote is kept aside"))
+            return (Keep(path, spot), ours)
         spot = self._spot(path, "unused", digest(change.data))
-        self.applied.kept.append(Kept(path, spot, "somebody else wrote it meanwhile; ours is put aside"))
+        self.kept.append(Kept(path, spot, "somebody else wrote it meanwhile; ours is put aside"))
         return (Write(spot, change.data),)
 
-    def _may_replace(self, change: Write) -> bool:
-        """Whether nothing is lost: there is nothing, it is ours, or what we write begins with it."""
-        place = files.safe_join(self.folder, change.path, self.beside)
-        if not place.is_file():
+    def _may_go(self, path: str, place: Path, now: str) -> bool:
+        """Whether nothing is lost with it: it is ours, or something that we write begins with it."""
+        if now in self.written.ours(path):
             return True
-        if place.stat().st_size > files.SIZE_MAX:
-            return False
-        there = files.read(place) or b""
-        if digest(there) in self.written.ours(change.path):
-            return True
-        return any(_begins_with(other.data, there.rstrip()) for other in self._writes)
-
-    @property
-    def _writes(self) -> list[Write]:
-        return [change for change in self.changes if isinstance(change, Write)]
+        there = (files.read(place) or b"").rstrip()
+        return any(_begins_with(other.data, there) for other in self.writes)
 
     def _spot(self, path: str, word: str, content: str | None) -> str:
         """A free name under `aside/`, or the one that a death half-way has left there."""
@@ -173,16 +168,9 @@ class _Guarded:
         if len(flat.encode()) > NAME_MAX:
             flat = f"{flat[-NAME_MAX // 5 :]}-{digest(path)[:8]}"
         spots = (f"{ASIDE}/{flat}.{word}-{number}" for number in itertools.count(1))
-        return next(s for s in spots if not (self.folder / s).exists() or _digest(self.folder, s) == content)
-
-
-def _digest(folder: Path, path: str, beside: frozenset[str] = frozenset()) -> str | None:
-    """None for what is not there, and for what is too large to be ours."""
-    place = files.safe_join(folder, path, beside)
-    if not place.is_file() or place.stat().st_size > files.SIZE_MAX:
-        return None
-    data = files.read(place)
-    return None if data is None else digest(data)
+        return next(
+            s for s in spots if digest_of(self.folder / s) == content or not (self.folder / s).exists()
+        )
 
 
 def _begins_with(data: bytes, text: bytes) -> bool:
