@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from cycle_answers import answer
 from cycle_repo import Repo
-from test_kill import answer
 from test_running import QUICK
 
 from rondel.api import Hall

@@ -27,13 +27,23 @@ AT = round_files(1)
 ROUND = (AT.review("quality-1"), AT.discourse, AT.meta, AT.final)
 
 
+MODEL = '[agents.model]\nkind = "command"\ncommand = ["true"]\n\n[roles]\ndefault = "model"\n'
+
+
+def repository(folder: Path) -> Path:
+    """A change to review, and settings that have a model for every role."""
+    root = feature_branch(folder)
+    (root / "rondel.toml").write_text(MODEL)
+    return root
+
+
 class Rounds(Story):
     """A round; then another one, about another change, with other requirements."""
 
     names = (STANDARDS, CONTEXT, REQUIREMENTS, *ROUND)
 
     def __init__(self, folder: Path) -> None:
-        self.root = feature_branch(folder / "repo")
+        self.root = repository(folder / "repo")
         self.agent = panel(lambda _: review(WRONG))
         self.ref = open_review(self.root, team="quality:2").ref
         self.session = self.root / self.ref.folder
@@ -58,7 +68,7 @@ def test_words_of_somebody_else_are_found_again(tmp_path_factory):
 
 @pytest.mark.parametrize("name", [STANDARDS, CONTEXT])
 def test_standards_and_context_that_a_person_wrote_before_the_round_count(tmp_path, name):
-    root = feature_branch(tmp_path / "repo")
+    root = repository(tmp_path / "repo")
     session = root / open_review(root, team="quality:2").ref.folder
     (session / name).write_text("Every name is a word.\n")
     agent = panel(lambda _: review(WRONG))
@@ -72,7 +82,7 @@ def test_standards_and_context_that_a_person_wrote_before_the_round_count(tmp_pa
 
 
 def test_requirements_that_are_replaced_twice_in_one_round_are_both_kept(tmp_path):
-    root = feature_branch(tmp_path / "repo")
+    root = repository(tmp_path / "repo")
     ref = open_review(root, requirements="One.\n").ref
     for text in ("Two.\n", "Three.\n"):
         open_review(root, requirements=text)
