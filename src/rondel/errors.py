@@ -8,7 +8,13 @@
     ├── LostLease               exit 1: this driver was replaced; it must not write any more
     ├── UnsafePath              exit 1: a name that would leave its folder
     ├── DamagedFile             exit 1: a document that cannot be read and must not be overwritten
+    ├── NewerFile               exit 1: a document of a newer Rondel; it is left alone
     └── GitError                exit 1: git refused, with its own words
+
+    MachineTrouble              exit 6: the machine has no room, files, processes or memory left
+
+The last one is beside the tree on purpose: whoever turns an error into an outcome of an
+action, or goes on without what failed, must not do so with the machine's own trouble.
 
 A rejected draft, a failed agent or a spent limit is an outcome, not an exception.
 """
@@ -52,5 +58,18 @@ class DamagedFile(RondelError):
     """A document that cannot be read; it is never overwritten to get on."""
 
 
+class NewerFile(RondelError):
+    """A document that a newer Rondel wrote; this one neither writes it nor goes on from it."""
+
+
 class GitError(RondelError):
     """git refused; the message holds git's own words."""
+
+
+class MachineTrouble(Exception):
+    """The machine refused something for want of room, files, processes or memory.
+
+    Nobody's failure and no attempt: the run stops with its name, and goes on when the machine can.
+    """
+
+    exit_code = 6

@@ -17,8 +17,19 @@ from hypothesis import strategies as st
 
 from rondel.agents import leftovers, reaper
 from rondel.agents.leftovers import end_leftovers
-from rondel.agents.process import Exit, Reason, Verdict, clean_env, finished, output, plain, run, tail
-from rondel.errors import RondelError
+from rondel.agents.process import (
+    Exit,
+    Reason,
+    Verdict,
+    answered,
+    clean_env,
+    finished,
+    output,
+    plain,
+    run,
+    tail,
+)
+from rondel.errors import MachineTrouble, RondelError
 
 
 def go(tmp_path, tag, argv, *, on_line=None, on_err=None, **changes) -> Exit:
@@ -109,7 +120,7 @@ import asyncio, resource, sys
 sys.path.insert(0, {str(FAKES.parent)!r})
 from pathlib import Path
 from agents_support import child, fake
-from rondel.agents.process import run
+from rondel.agents.process import answered, run
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 lines = []
 made = child(Path({str(tmp_path)!r}), {tag!r}, fake("prints_200_mb"), output_max=300_000_000)
@@ -197,7 +208,7 @@ import asyncio, sys
 sys.path.insert(0, {here!r})
 from pathlib import Path
 from agents_support import child, fake
-from rondel.agents.process import run
+from rondel.agents.process import answered, run
 asyncio.run(run(child(Path({folder!r}), {tag!r}, fake({how!r}))))
 """
 
@@ -241,14 +252,15 @@ def test_driver_and_reaper_killed_together_leave_nothing_after_a_sweep(tmp_path,
     assert finished(tmp_path / "spool") is None
 
 
-def test_a_reaper_killed_under_a_living_driver_is_a_lost_child(tmp_path, tag):
+def test_a_reaper_killed_under_a_living_driver_is_no_failure_of_the_child(tmp_path, tag):
     async def kill_the_reaper():
         task = asyncio.create_task(run(child(tmp_path, tag, fake("leaves_grandchildren_and_hangs"))))
         await asyncio.to_thread(wait_until, lambda: output(tmp_path / "spool").count("grandchild") == 3)
         os.kill(json.loads((tmp_path / "spool" / "reaper.json").read_text())["pid"], signal.SIGKILL)
         return await task
 
-    assert asyncio.run(kill_the_reaper()).reason is Reason.LOST
+    with pytest.raises(MachineTrouble, match="was ended from outside"):
+        asyncio.run(kill_the_reaper())
     assert alive(tag) == []
 
 
@@ -359,20 +371,25 @@ def test_a_huge_environment_reaches_the_child(tmp_path, tag):
     assert output(tmp_path / "spool") == "100000\n"
 
 
-def test_a_full_disk_is_named(tmp_path, tag):
+def test_a_disk_that_takes_no_more_is_named_and_is_no_failure_of_the_child(tmp_path, tag):
     limit = (1_000_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
     script = f"""
 import asyncio, resource, signal, sys
 sys.path.insert(0, {str(FAKES.parent)!r})
 from pathlib import Path
 from agents_support import child, fake
-from rondel.agents.process import run
+from rondel.agents.process import answered, run
+from rondel.errors import MachineTrouble
 resource.setrlimit(resource.RLIMIT_FSIZE, {limit!r})
-ended = asyncio.run(run(child(Path({str(tmp_path)!r}), {tag!r}, fake("prints_200_mb"))))
-print(ended.reason, ended.error)
+try:
+    asyncio.run(run(child(Path({str(tmp_path)!r}), {tag!r}, fake("prints_200_mb"))))
+except MachineTrouble as e:
+    print(e)
 """
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert shown.stdout.startswith("output cannot keep its output in ")
+    assert "larger than this disk, or `ulimit -f`, allows" in shown.stdout
+    assert str(tmp_path / "spool") in shown.stdout
+    assert answered(tmp_path / "spool") is None, "nothing is known of the answer"
 
 
 @pytest.fixture

@@ -511,3 +511,26 @@ def test_a_long_answer_in_many_pieces_is_kept_whole_and_shown_by_its_end():
         assert len(transcript.last) <= LAST_MAX
     assert transcript.answer == "".join(f"{number} " for number in range(20_000))
     assert transcript.last.endswith("19998 19999 ")
+
+
+@pytest.mark.parametrize("reason", ["lost", "cancelled", "exited", None])
+def test_an_answer_that_is_whole_in_the_stream_is_taken_whoever_ended_the_process(tmp_path, reason):
+    asked = request(tmp_path)
+    keep_start(asked.spool, Start(tmp_path))
+    (asked.spool / "out").write_text(json.dumps(claude_result()) + "\n")
+    if reason is not None:
+        ended = {"code": 0 if reason == "exited" else None, "signal": None, "seconds": 1, "error": ""}
+        (asked.spool / "exit.json").write_text(json.dumps({**ended, "reason": reason}))
+    found = agent("claude").recover(asked)
+    assert found is not None
+    assert found.text == "The answer."
+
+
+@pytest.mark.parametrize("reason", ["lost", "cancelled"])
+def test_an_answer_that_was_cut_off_is_none(tmp_path, reason):
+    asked = request(tmp_path)
+    keep_start(asked.spool, Start(tmp_path))
+    (asked.spool / "out").write_text(json.dumps(claude_result())[:-30] + "\n")
+    ended = {"code": 0, "signal": None, "seconds": 1, "error": "", "reason": reason}
+    (asked.spool / "exit.json").write_text(json.dumps(ended))
+    assert agent("claude").recover(asked) is None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.endings import cut_short, failed_status
-from rondel.agents.process import Child, Exit, Reason, clean_env, finished, output, plain, run, tail
+from rondel.agents.process import Child, Exit, answered, clean_env, output, plain, run, tail
 from rondel.agents.settings import AgentSettings
 from rondel.agents.stream import count, decode, money
 from rondel.errors import ConfigError
@@ -61,10 +61,8 @@ class CommandAgent:
 
     def recover(self, request: Request) -> Reply | None:
         """See `Agent`."""
-        ended = finished(request.spool)
-        if ended is None or ended.reason in (Reason.LOST, Reason.CANCELLED):
-            return None
-        return self._reply(request, ended)
+        ended = answered(request.spool)
+        return self._reply(request, ended) if ended else None
 
     def version(self) -> str | None:
         """Where the program is: what it answers to `--version` is its own business."""

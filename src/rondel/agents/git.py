@@ -6,6 +6,7 @@ its own words.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -16,7 +17,8 @@ from functools import cached_property
 from pathlib import Path
 
 from rondel.agents.environment import clean_env
-from rondel.errors import GitError
+from rondel.errors import GitError, MachineTrouble
+from rondel.model.trouble import trouble, trouble_of, trouble_said
 
 TIMEOUT_S = 600.0
 _OPTIONS = (
@@ -68,6 +70,15 @@ class Result:
         return (self.err.strip() or self.out.strip() or f"status {self.status}")[-2000:]
 
 
+def check_machine(what: str, status: int, words: str) -> None:
+    """MachineTrouble when a git that failed says that the machine has no room, files or memory for it."""
+    if status == 0:
+        return
+    why = trouble_of(errno.EFBIG) if status == -signal.SIGXFSZ else trouble_said(words)
+    if why is not None:
+        raise MachineTrouble(f"{what} failed: {why}")
+
+
 @dataclass(frozen=True)
 class Git:
     """Git in one folder; with `git_dir`, of exactly that repository, whatever the folder holds."""
@@ -90,6 +101,8 @@ class Git:
                 pass_fds=held.get(),  # a git that outlives its killed driver keeps the lock until it ends
             )
         except OSError as e:
+            if (why := trouble(e)) is not None:
+                raise MachineTrouble(f"git cannot run in {str(self.folder)!r}: {why}") from e
             if e.filename == "git":
                 raise GitError("git is not installed, or not on the PATH") from e
             raise GitError(f"git cannot run in {self.folder}: {e.strerror}") from e
@@ -102,7 +115,9 @@ class Git:
             if isinstance(e, subprocess.TimeoutExpired):
                 raise GitError(f"git {args[0]} did not end within {timeout_s:g} s") from e
             raise
-        return Result(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+        result = Result(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+        check_machine(f"git {args[0]} in {str(self.folder)!r}", result.status, result.err)
+        return result
 
     def __call__(self, *args: str, stdin: str = "") -> str:
         """The output of a git command, without its last line end; GitError when git refuses."""

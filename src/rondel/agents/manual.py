@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,6 +65,7 @@ def _leave(path: Path, prompt: str) -> None:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as f:
-            return f.read(REPLY_MAX).decode("utf-8-sig", errors="replace")
+            size = os.fstat(f.fileno()).st_size  # as much memory as there is to read, not as there may be
+            return f.read(min(size, REPLY_MAX)).decode("utf-8-sig", errors="replace")
     except FileNotFoundError:
         return ""

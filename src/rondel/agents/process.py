@@ -24,7 +24,8 @@ from pathlib import Path
 from rondel.agents import reaper
 from rondel.agents.environment import clean_env as clean_env
 from rondel.agents.leftovers import end_leftovers as end_leftovers
-from rondel.errors import RondelError
+from rondel.errors import MachineTrouble, RondelError
+from rondel.model.trouble import TROUBLES, machine, trouble_of
 
 LINE_MAX = 10_000_000
 READ_MAX = 1 << 20  # read at a time, so that one loud child does not hold up the others
@@ -76,7 +77,11 @@ class Child:
 
 @dataclass(frozen=True)
 class Exit:
-    """How a child ended. One that stayed after its result counts as exited with 0: `lingered`."""
+    """How a child ended. One that stayed after its result counts as exited with 0: `lingered`.
+
+    `reason` is what happened: EXITED is only who ended before our signal reached it. `trouble` is
+    the errno of what the machine refused meanwhile: then nothing can be said about the child.
+    """
 
     code: int | None
     signal: int | None
@@ -84,6 +89,7 @@ class Exit:
     seconds: float = 0.0
     lingered: bool = False
     error: str = ""
+    trouble: int = 0
 
     @property
     def ok(self) -> bool:
@@ -102,8 +108,9 @@ async def run(
     `on_line` gets each complete line of standard output, without its end, `on_err` of
     standard error. Being cancelled ends the child first.
     """
-    await asyncio.to_thread(_prepare, child)
-    watch = _Watch(child, _start(child), on_line, on_err)
+    with machine("start", child.argv[0]):
+        await asyncio.to_thread(_prepare, child)
+        watch = _watched(child, on_line, on_err)
     try:
         await watch.to_the_end()
     finally:
@@ -111,19 +118,40 @@ async def run(
         ended = finished(child.spool)
         if ended is None:
             end_leftovers(child.spool, 0)
+    number = ended.trouble if ended else watch.status
+    if number in TROUBLES:
+        doing = f"keep what {child.argv[0]} says in" if ended else f"watch over {child.argv[0]} from"
+        raise MachineTrouble(f"cannot {doing} {str(child.spool)!r}: {trouble_of(number)}")
+    if ended is None and watch.reason is None:
+        raise MachineTrouble(
+            f"the process that watches over {child.argv[0]} was ended from outside; run it again"
+        )
     return ended or Exit(None, None, watch.reason or Reason.LOST, error="its reaper was killed")
 
 
 def finished(spool: Path) -> Exit | None:
     """How the child of this spool ended; None when it has not, or nobody saw it end."""
     try:
-        known = json.loads((spool / "exit.json").read_bytes())
-        error, seconds = str(known["error"]), float(known["seconds"])
+        with machine("read", spool / "exit.json"):  # one that cannot be opened now is not missing
+            known = json.loads((spool / "exit.json").read_bytes())
+        error, seconds, trouble = str(known["error"]), float(known["seconds"]), int(known.get("trouble", 0))
         if known["reason"] == Verdict.RESULT:
-            return Exit(0, None, Reason.EXITED, seconds, lingered=True, error=error)
-        return Exit(known["code"], known["signal"], Reason(known["reason"]), seconds, error=error)
+            return Exit(0, None, Reason.EXITED, seconds, lingered=True, error=error, trouble=trouble)
+        reason = Reason(known["reason"])
+        return Exit(known["code"], known["signal"], reason, seconds, error=error, trouble=trouble)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def answered(spool: Path) -> Exit | None:
+    """How the child of this spool ended, when it ended by itself, or on a clock of its own; else None.
+
+    So it is for whoever comes after a dead driver: what was cut off by its end, by us or by the
+    machine says nothing about an answer.
+    """
+    ended = finished(spool)
+    cut = ended is None or ended.trouble or ended.reason in (Reason.LOST, Reason.CANCELLED)
+    return None if cut else ended
 
 
 def plain(text: str) -> str:
@@ -134,8 +162,9 @@ def plain(text: str) -> str:
 def output(spool: Path, name: str = "out", bytes_max: int = 50_000_000) -> str:
     """What the child printed, as text; what is not UTF-8 is replaced."""
     try:
-        with (spool / name).open("rb") as f:
-            return f.read(bytes_max).decode(errors="replace")
+        with machine("read", spool / name), (spool / name).open("rb") as f:
+            size = os.fstat(f.fileno()).st_size  # as much memory as there is to read, not as there may be
+            return f.read(min(size, bytes_max)).decode(errors="replace")
     except OSError:
         return ""
 
@@ -143,7 +172,7 @@ def output(spool: Path, name: str = "out", bytes_max: int = 50_000_000) -> str:
 def tail(spool: Path, name: str = "err", bytes_max: int = 2_000) -> str:
     """The end of what the child printed, from the beginning of a line where it is cut."""
     try:
-        with (spool / name).open("rb") as f:
+        with machine("read", spool / name), (spool / name).open("rb") as f:
             size = f.seek(0, os.SEEK_END)
             f.seek(max(0, size - bytes_max))
             data = f.read(bytes_max)
@@ -163,6 +192,8 @@ def _prepare(child: Child) -> None:
         for name, data in (("in", child.stdin), ("out", b""), ("err", b"")):
             (child.spool / name).write_bytes(data)
     except OSError as e:
+        if e.errno in TROUBLES:
+            raise
         raise RondelError(f"cannot write to the spool {child.spool}: {e.strerror or e}") from e
 
 
@@ -176,6 +207,7 @@ def _start(child: Child) -> subprocess.Popen[bytes]:
         "output_max": child.output_max,
         "grace_s": child.grace_s,
         "token": token,
+        "troubles": sorted(TROUBLES),
     }
     ours = {n: os.environ[n] for n in ("PATH", "LD_LIBRARY_PATH") if n in os.environ}
     process = subprocess.Popen(
@@ -198,6 +230,19 @@ def _tell(process: subprocess.Popen[bytes], word: bytes) -> None:
     with suppress(OSError):  # it is gone, which its closed output says too
         while rest:
             rest = rest[process.stdin.write(rest) :]
+
+
+def _watched(child: Child, on_line: OnLine | None, on_err: Callable[[bytes], object] | None) -> _Watch:
+    """The child, started and under our eye; none is left running that is not."""
+    process = _start(child)
+    try:
+        return _Watch(child, process, on_line, on_err)
+    except BaseException:
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        process.wait()
+        raise
 
 
 class _Lines:
@@ -259,6 +304,7 @@ class _Watch:
         self._idle_at = now + child.idle_s
         self._result_at = self._hard_at = float("inf")
         self.reason: Reason | None = None
+        self.status = 0  # of the reaper, when it is gone
         assert process.stdout is not None  # noqa: S101 - for mypy: it is a pipe
         self._dots = process.stdout.fileno()
         os.set_blocking(self._dots, False)
@@ -291,7 +337,7 @@ class _Watch:
                 error = error or e
                 self._on_line = self._on_err = None
                 self._end(Reason.CANCELLED)
-        self._process.wait()
+        self.status = self._process.wait()
         if error is not None:
             raise error
         self._hear(self._out.last())

@@ -7,6 +7,11 @@ its standard output it sends a dot whenever the spool grew, so that the driver c
 without polling. What the child prints goes to `out` and `err` in the spool, never more than
 `output_max` bytes. When every descendant is gone, `exit.json` says how it ended.
 
+Its reason is what really happened: a child that had ended before our signal reached it ended
+by itself, whatever we were about to do. What the machine refused us (no room, no more open
+files, no process) is in `exit.json` as `trouble`, by its errno; where not even that file could
+be reserved, the errno is our exit status.
+
 On Linux it is a subreaper: a descendant that left its session and its parent comes back as
 its child. Elsewhere it ends the children that `ps` still shows below it, and their group.
 """
@@ -26,10 +31,13 @@ from typing import Any
 MARK = "RONDEL_CHILD"  # the variable by which a descendant is known even without its reaper
 LINUX = sys.platform == "linux"
 CHUNK = 1 << 16
-LINGER_S = 0.3  # what the child leaves behind may end by itself this long ...
+LINGER_S = 0.3  # what the child leaves behind, or a child nobody waits for, may end by itself this long ...
 SWEEP_S = 1.0  # ... then it is asked to, this long ...
 GIVE_UP_S = 10.0  # ... then it is killed; what survives that cannot be ended by us
 LOST_GRACE_S = 2.0  # nobody waits for the answer any more
+STOP_S = 0.2  # within this a stopped child shows that it is stopped, unless the kernel is busy for it
+ROOM = 8192  # kept free in the spool for `exit.json`, so that a full disk cannot hide how a child ended
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -135,48 +143,69 @@ class Reaper:
         self.cwd: str = setup["cwd"]
         self.room: int = setup["output_max"]
         self.grace_s: float = setup["grace_s"]
+        self.troubles = frozenset(setup["troubles"])  # the errnos nothing could be blamed on a child for
         self.began = time.monotonic()
         self.seconds = 0.0
         self.pumps: dict[int, int] = {}  # a pipe of the child -> the file it goes to
         self.main = 0
         self.status: int | None = None  # as waitpid gives it
-        self.reason = ""
+        self.wish = ""  # why we mean to end it
+        self.reason = ""  # why we did, while it still ran; or that its output was cut
         self.error = ""
+        self.trouble = 0  # an errno
+        self.words = b""  # of the driver, that came with the setup
+        self.told = -1  # the pipe on which the child says that it has its session, and why it has no program
         self.control = True
         self.term_at = self.kill_at = float("inf")
         self.left: list[int] = []
         self.seen: set[tuple[int, str]] = set()
 
     def start(self) -> None:
-        """Start the child in a session of its own, with its output in our hands."""
-        out, err = os.pipe(), os.pipe()
+        """Start the child in a session of its own, with its output in our hands.
+
+        When this returns it has that session: a signal to its group reaches it. Signals for us
+        wait meanwhile, so that the forked process never answers one with our handlers.
+        """
+        out, err, told = os.pipe(), os.pipe(), os.pipe()
         stdin = os.open(os.path.join(self.spool, "in"), os.O_RDONLY)  # noqa: PTH118 - starts faster
-        us = os.getpid()
-        self.main = os.fork()
-        if self.main == 0:
-            self._become(us, stdin, out[1], err[1])
-        for (source, child_end), name in ((out, "out"), (err, "err")):
-            os.close(child_end)
+        for source, name in ((out[0], "out"), (err[0], "err")):
             path = os.path.join(self.spool, name)  # noqa: PTH118 - starts faster
             self.pumps[source] = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        os.close(stdin)
+        us = os.getpid()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+        try:
+            self.main = os.fork()
+            if self.main == 0:
+                self._become(us, stdin, out[1], err[1], told[1])
+            for fd in (out[1], err[1], told[1], stdin):
+                os.close(fd)
+            os.read(told[0], 1)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        os.set_blocking(told[0], False)
+        self.told = told[0]
 
-    def _become(self, parent: int, stdin: int, out: int, err: int) -> None:
+    def _become(self, parent: int, stdin: int, out: int, err: int, told: int) -> None:
         """In the forked process: become the child. Does not return."""
         try:
             os.setsid()
-            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them; its children should not
-                signal.signal(number, signal.SIG_DFL)
             signal.set_wakeup_fd(-1)
+            # Python ignores two of them, and whoever started us may ignore others; its children should not.
+            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, *_ENDING):
+                signal.signal(number, signal.SIG_DFL)
             if LINUX:
                 _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
                 if os.getppid() != parent:
                     os._exit(127)
+            os.write(told, b".")
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
             for target, fd in enumerate((stdin, out, err)):
                 os.dup2(fd, target)
             os.chdir(self.cwd)
             os.execvpe(self.argv[0], self.argv, self.env)  # noqa: S606 - a shell would read the words again
         except (OSError, ValueError) as e:
+            if isinstance(e, OSError) and e.errno in self.troubles:
+                os.write(told, str(e.errno).encode())
             why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
             words = f"cannot start {self.argv[0]!r} in {self.cwd!r}: {why}; is it installed, and on the PATH?"
             os.write(2, f"{words}\n".encode(errors="replace"))
@@ -184,16 +213,44 @@ class Reaper:
             os._exit(127)
 
     def end(self, reason: str) -> None:
-        """Ask the child's group to end; what is still there after the grace is killed."""
-        if self.reason or self.status is not None:
+        """Ask the child's group to end; what is still there after the grace is killed.
+
+        Where the driver died, the child may be about to end by itself: it gets a moment.
+        """
+        if self.wish or self.status is not None:
             return
-        self.reason = reason
-        grace_s = min(self.grace_s, LOST_GRACE_S) if reason == "lost" else self.grace_s
-        self.kill_at = time.monotonic() + grace_s
+        self.wish = reason
+        now = time.monotonic()
+        lost = reason == "lost"
+        self.term_at = now + (LINGER_S if lost else 0)
+        self.kill_at = self.term_at + (min(self.grace_s, LOST_GRACE_S) if lost else self.grace_s)
+
+    def _strike(self) -> None:
+        """Signal the group; ended by us is only who had not ended before."""
         if not LINUX:
             self.others()
+        if self._has_ended():
+            return
+        self.reason = self.reason or self.wish
+        for number in (signal.SIGTERM, signal.SIGCONT):
+            with suppress(OSError):
+                os.killpg(self.main, number)
+
+    def _has_ended(self) -> bool:
+        """Whether the child has ended by itself; one that has not is stopped, so that it cannot now."""
+        if not LINUX:
+            self.reap()
+            return self.status is not None
         with suppress(OSError):
-            os.killpg(self.main, signal.SIGTERM)
+            os.kill(self.main, signal.SIGSTOP)
+            give_up_at = time.monotonic() + STOP_S
+            how = os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+            while time.monotonic() < give_up_at:
+                seen = os.waitid(os.P_PID, self.main, how)
+                if seen is not None:
+                    return seen.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
+                time.sleep(0.001)
+        return False
 
     def reap(self) -> bool:
         """Collect who has ended; whether anybody is left."""
@@ -213,12 +270,15 @@ class Reaper:
     def press(self) -> float:
         """Do what is due against those who are left; how long until the next step."""
         now = time.monotonic()
+        if now >= self.term_at:
+            self.term_at = float("inf")
+            if self.status is None:
+                self._strike()
+            else:
+                self._all(signal.SIGTERM)
         if now >= self.kill_at:
             self._all(signal.SIGKILL)
             return 0.02
-        if now >= self.term_at:
-            self._all(signal.SIGTERM)
-            self.term_at = float("inf")
         return min(self.term_at, self.kill_at) - now
 
     def others(self) -> list[tuple[int, str]]:
@@ -242,7 +302,7 @@ class Reaper:
             return
         kept = data[: self.room]
         if len(kept) < len(data):
-            self.end("output")
+            self._cut()
         self.room -= len(kept)
         try:
             while kept:
@@ -250,18 +310,31 @@ class Reaper:
         except OSError as e:
             self.room = 0
             self.error = f"cannot keep its output in {self.spool}: {e.strerror}"
-            self.end("output")
+            self._blame(e)
+            self._cut()
         with suppress(OSError):  # a full pipe wakes the driver as well; a closed one has nobody
             os.write(1, b".")
 
+    def _blame(self, error: OSError) -> None:
+        if error.errno in self.troubles:
+            self.trouble = self.trouble or error.errno or 0
+
+    def _cut(self) -> None:
+        """A part of the output is missing, also when the child has ended by itself since."""
+        self.reason = self.reason or "output"
+        self.end("output")
+
     def listen(self) -> None:
         """A word from the driver, or its death."""
-        word = os.read(0, CHUNK)
+        word = self.words or os.read(0, CHUNK)
+        self.words = b""
         self.control = bool(word)
         self.end(word.split()[0].decode(errors="replace") if word.split() else "lost")
 
     def watch(self, wake: int) -> None:
         """Until nobody is left, or those who are cannot be ended."""
+        if self.words:
+            self.listen()
         while self.reap():
             pause = self.press()
             if time.monotonic() > self.kill_at + GIVE_UP_S:
@@ -279,24 +352,47 @@ class Reaper:
         while self.pumps and (ready := select.select(list(self.pumps), [], [], 0)[0]):
             self.pump(ready[0])
 
+    def reserve(self) -> None:
+        """Take the room that `exit.json` will need, before there is anything to lose."""
+        with open(self._record + ".tmp", "wb") as f:  # noqa: PTH123 - starts faster
+            f.write(b" " * ROOM)
+
+    @property
+    def _record(self) -> str:
+        return os.path.join(self.spool, "exit.json")  # noqa: PTH118 - starts faster
+
+    def _refused(self) -> int:
+        """The errno of what the machine refused the child before it was its program; 0 for nothing."""
+        try:
+            return int(os.read(self.told, 16) or 0)
+        except OSError:
+            return 0
+
     def record(self) -> None:
         """Leave `exit.json`, after the output it speaks of is on the disk."""
         for name in ("out", "err"):
-            _sync(os.path.join(self.spool, name))  # noqa: PTH118 - starts faster
+            try:
+                _sync(os.path.join(self.spool, name))  # noqa: PTH118 - starts faster
+            except OSError as e:  # what was written may be lost, although each write went well
+                self._blame(e)
+        self.trouble = self.trouble or self._refused()
         code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
-        write_json(
-            self.spool,
-            "exit.json",
-            {
-                "code": code if code is not None and code >= 0 else None,
-                "signal": -code if code is not None and code < 0 else None,
-                "reason": self.reason or "exited",
-                "seconds": round(self.seconds or time.monotonic() - self.began, 3),
-                "error": self.error,
-                "left": self.left,
-            },
-            lasting=True,
-        )
+        how = {
+            "code": code if code is not None and code >= 0 else None,
+            "signal": -code if code is not None and code < 0 else None,
+            "reason": self.reason or "exited",
+            "seconds": round(self.seconds or time.monotonic() - self.began, 3),
+            "error": self.error,
+            "trouble": self.trouble,
+            "left": self.left,
+        }
+        # Written over the reserved room, in place: that takes nothing from a full disk.
+        with open(self._record + ".tmp", "r+b") as f:  # noqa: PTH123 - starts faster
+            f.write(json.dumps(how).encode())
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(self._record + ".tmp", self._record)  # noqa: PTH105 - starts faster
+        _sync(self.spool)
 
 
 def _sync(path: str) -> None:
@@ -307,56 +403,67 @@ def _sync(path: str) -> None:
         os.close(fd)
 
 
-def write_json(folder: str, name: str, value: object, *, lasting: bool) -> None:
-    """A whole file or none; a lasting one is there also after the power went."""
+def write_json(folder: str, name: str, value: object) -> None:
+    """A whole file or none. It may be lost with the power."""
     path = os.path.join(folder, name)  # noqa: PTH118 - starts faster
     with open(path + ".tmp", "w", encoding="utf-8") as f:  # noqa: PTH123 - starts faster
         json.dump(value, f)
-        f.flush()
-        if lasting:
-            os.fsync(f.fileno())
     os.replace(path + ".tmp", path)  # noqa: PTH105 - starts faster
-    if lasting:
-        _sync(folder)
 
 
 def _prctl(option: int, value: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-def _setup() -> dict[str, Any] | None:
-    """The driver's first line; None when it died before it could send one."""
+def _setup() -> tuple[dict[str, Any], bytes] | None:
+    """The driver's first line, and what came after it; None when it died before it could send one."""
     line = b""
-    while not line.endswith(b"\n"):
+    while b"\n" not in line:
         data = os.read(0, CHUNK)
         if not data:
             return None
         line += data
-    setup: dict[str, Any] = json.loads(line)
-    return setup
+    first, _, rest = line.partition(b"\n")
+    setup: dict[str, Any] = json.loads(first)
+    return setup, rest
 
 
 def main(spool: str) -> int:
-    """Be the reaper of one child."""
-    setup = _setup()
-    if setup is None:
+    """Be the reaper of one child. The status is 0, or the errno of what the machine refused us."""
+    sent = _setup()
+    if sent is None:
         return 1
+    setup, words = sent
     if LINUX:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     reaper = Reaper(spool, setup)
+    reaper.words = words
+    for number in _ENDING:
+        signal.signal(number, lambda *_: reaper.end("cancelled"))
+    try:
+        _reap(reaper, setup["token"])
+    except OSError as e:
+        if e.errno not in reaper.troubles:
+            raise
+        return e.errno or 1
+    return 0
+
+
+def _reap(reaper: Reaper, token: str) -> None:
+    reaper.reserve()
     wake, wake_end = os.pipe()
     for fd in (wake_end, 1):
         os.set_blocking(fd, False)
     signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    us = {"pid": os.getpid(), "start": start_time(os.getpid()), "boot": boot(), "token": setup["token"]}
-    write_json(spool, "reaper.json", us, lasting=False)  # of no use after the power went
-    reaper.start()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: reaper.end("cancelled"))
+    us = {"pid": os.getpid(), "start": start_time(os.getpid()), "boot": boot(), "token": token}
+    write_json(reaper.spool, "reaper.json", us)  # of no use after the power went
+    if reaper.wish:  # ended before there was anything to end
+        reaper.reason = reaper.wish
+    else:
+        reaper.start()
     reaper.watch(wake)
     reaper.record()
-    return 0
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import ClassVar
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.endings import cut_short
 from rondel.agents.limits import parked_until
-from rondel.agents.process import Child, Exit, Reason, Verdict, clean_env, finished, output, plain, run, tail
+from rondel.agents.process import Child, Exit, Reason, Verdict, answered, clean_env, output, plain, run, tail
 from rondel.agents.settings import AgentSettings
 from rondel.agents.starts import (
     Place,
@@ -128,13 +128,11 @@ class CliAgent(ABC):
         if note is None:
             return None
         transcript = self.read(output(request.spool).encode().split(b"\n"))
-        ended = finished(request.spool)
-        if ended is None or ended.reason is Reason.LOST:
+        ended = answered(request.spool)
+        if ended is None:
             if not isinstance(transcript.result, Finished):
                 return None
             ended = Exit(0, None, Reason.EXITED)
-        elif ended.reason is Reason.CANCELLED:
-            return None
         reply = self.finish(request, note, ended, transcript)
         return reply if reply.ended in (Ended.DONE, Ended.FAILED, Ended.TIMED_OUT) else None
 
