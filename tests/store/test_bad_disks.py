@@ -26,7 +26,7 @@ from support.faults import in_child
 PRELUDE = """
 import json, os, sys
 from pathlib import Path
-from rondel.errors import RondelError
+from rondel.errors import MachineTrouble, RondelError
 from rondel.store import documents, files, logs
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
@@ -37,7 +37,7 @@ at = Path(sys.argv[1])
 def error_of(work):
     try:
         work()
-    except RondelError as error:
+    except MachineTrouble as error:
         return str(error)
     return None
 

@@ -260,3 +260,22 @@ def test_only_after_a_driver_that_died_is_everything_made_durable(run: Path):
     assert in_child(lambda: Lease.take(run, "review:x")) == 0  # ends without a word
     assert "sync-all" in points_of(lambda: Lease.take(run, "review:x").release())
     assert "sync-all" not in points_of(lambda: Lease.take(run, "review:x").release())
+
+
+def test_a_death_is_known_until_a_driver_takes_up_what_it_cut_off(tmp_path):
+    run = tmp_path / "run"
+    with Lease.take(run, "review:x") as first:
+        assert not first.after_death
+
+    def die() -> None:
+        Lease.take(run, "review:x")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert in_child(die) == -signal.SIGKILL
+    with Lease.take(run, "review:x") as only_writes:
+        assert only_writes.after_death
+    with Lease.take(run, "review:x") as drives:
+        assert drives.after_death
+        drives.take_up()
+    with Lease.take(run, "review:x") as after:
+        assert not after.after_death

@@ -91,6 +91,7 @@ class Workflow(ABC, Generic[S]):
     """One workflow. Instances have no state of their own."""
 
     name: ClassVar[str]
+    schema_version: ClassVar[int] = 1  # the highest of its documents that this code knows
 
     @abstractmethod
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
@@ -191,6 +192,14 @@ class Workflow(ABC, Generic[S]):
 
         With `repair`, mends what can be mended, keeps what it replaces, and says so. The
         only part of a workflow that may write, through its `files` module.
+        """
+        return ()
+
+    def documents(self, state: S) -> Iterable[str]:
+        """The session's state documents: JSON objects, and logs (`.ndjson`) that only grow.
+
+        A running driver puts them back where somebody damages them; those it edits it knows
+        without being told.
         """
         return ()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rondel.errors import RondelError
 from rondel.model.changes import Append, Aside, Change, Edit, Keep, Write
 from rondel.model.digests import digest
+from rondel.model.versions import VERSION
 from rondel.store import documents, files, logs
 
 After = Callable[[str, bytes | None], None]
@@ -31,13 +33,17 @@ def carry_out(
     guard: Callable[[], None] | None = None,
     after: After | None = None,
     settle: Settle = lambda change: (change,),
+    known: Container[str] = (),
+    version: int = VERSION,
 ) -> list[Change]:
     """All changes, in order, each durable before the next begins; carried out again they do no harm.
 
     `guard` is called before each one and may raise: the lease's check. `after` is called
     with each path that was touched and what it holds now, None where it must be looked at.
     `settle` says what is done instead of a change, and again where that does not hold any more
-    in the moment it is done. Gives what was done.
+    in the moment it is done. `known` are documents that are there: one that is gone is not begun
+    anew, but DamagedFile. `version` is the highest of a document that may be changed. Gives what
+    was done.
     """
     there = _lines_there(folder, changes, beside)
     done: list[Change] = []
@@ -45,7 +51,8 @@ def carry_out(
     def do(change: Change) -> None:
         if guard is not None:
             guard()
-        for path, data in _carry_out(folder, change, beside, there):
+        edit = partial(_edit, known=known, version=version)
+        for path, data in _carry_out(folder, change, beside, there, edit):
             if after is not None:
                 after(path, data)
 
@@ -91,7 +98,7 @@ def _lines_there(folder: Path, changes: Sequence[Change], beside: frozenset[str]
 
 
 def _carry_out(
-    folder: Path, change: Change, beside: frozenset[str], there: dict[str, int]
+    folder: Path, change: Change, beside: frozenset[str], there: dict[str, int], edit: Callable[..., bytes]
 ) -> list[tuple[str, bytes | None]]:
     """The paths a change touched, and what they hold now."""
 
@@ -113,10 +120,10 @@ def _carry_out(
         case Append(path, line):
             logs.append_line(place(path), line, again=path in there)
             return [(path, None)]
-        case Edit(path, new, None):
-            return [(path, documents.edit_bytes(place(path), new).data)]
-        case Edit(path, new, str(log)):
-            return [(path, documents.edit_bytes(place(path), new, place(log)).data), (log, None)]
+        case Edit(path, _, None):
+            return [(path, edit(change, place(path), None))]
+        case Edit(path, _, str(log)):
+            return [(path, edit(change, place(path), place(log))), (log, None)]
         case Aside(path, to):
             files.aside(files.safe_join(folder, path, beside), place(to), again=False)
             return [(path, None), (to, None)]
@@ -125,6 +132,11 @@ def _carry_out(
             return [(to, None)]
         case _:
             raise TypeError(change)
+
+
+def _edit(edit: Edit, path: Path, log: Path | None, *, known: Container[str], version: int) -> bytes:
+    is_there = edit.path in known
+    return documents.edit_bytes(path, edit.change, log, is_there=is_there, version=version).data
 
 
 def _make_room(folder: Path, relative: str, path: Path) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rondel.errors import RondelError
+from rondel.model.trouble import machine
 
 
 def _nothing(operation: str, path: str) -> None:
@@ -114,10 +115,6 @@ def _sync(fd: int) -> None:
 
 
 _ADVICE = {
-    errno.ENOSPC: "the disk is full; free some space and run it again",
-    errno.EDQUOT: "the disk quota is used up; free some space and run it again",
-    errno.EFBIG: "the file is larger than this disk allows; make it smaller",
-    errno.EROFS: "the disk is read-only; make it writable or work elsewhere",
     errno.EACCES: "permission denied; change its owner or mode, or run as the user it belongs to",
     errno.EPERM: "not permitted; change its owner, mode or attributes",
     errno.ENOTDIR: "a part of the path is a file, not a folder; move that file away",
@@ -126,9 +123,6 @@ _ADVICE = {
     errno.ENAMETOOLONG: "the name is too long for this disk; use a shorter one",
     errno.ELOOP: "it is a symbolic link, and links are not followed here; put a real file there",
     errno.ENOENT: "its folder is not there; was it moved or deleted meanwhile?",
-    errno.EMFILE: "too many open files; raise the limit (ulimit -n) and run it again",
-    errno.ENFILE: "the system has too many open files; close some programs and run it again",
-    errno.EIO: "the disk reports an error; check it before going on",
     errno.ENOLCK: "this disk has no file locks; work on one that does",
     errno.EOPNOTSUPP: "this disk cannot do that; work on a local one",
 }
@@ -136,9 +130,13 @@ _ADVICE = {
 
 @contextmanager
 def explained(doing: str, path: str | os.PathLike[str]) -> Iterator[None]:
-    """What the system refuses becomes an error that names the file and says what to do."""
+    """What the system refuses becomes an error that names the file and says what to do.
+
+    Where it is the machine's own trouble, that error is a MachineTrouble.
+    """
     try:
-        yield
+        with machine(doing, path):
+            yield
     except OSError as error:
         why = _ADVICE.get(error.errno or 0, error.strerror or str(error))
         raise RondelError(f"cannot {doing} {os.fspath(path)!r}: {why}") from error

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from rondel.errors import DamagedFile
+from rondel.errors import DamagedFile, NewerFile
 from rondel.model import doclog
 from rondel.model.changes import Document
+from rondel.model.versions import VERSION, message, newer
 from rondel.store import files, logs
 from rondel.store.locks import locked as locked
 
@@ -26,9 +27,12 @@ class Edited(NamedTuple):
 
 
 def load(path: Path) -> Document:
-    """The document; {} when there is none; DamagedFile when the file is not a JSON object."""
+    """The document; {} when there is none; DamagedFile when the file is not a JSON object.
+
+    NewerFile when it is of a version that nobody here knows.
+    """
     data = files.read(path)
-    return {} if data is None else _parse(path, data)
+    return {} if data is None else _known(path, _parse(path, data), VERSION)
 
 
 def edit(path: Path, change: Callable[[Document], Document], log: Path | None = None) -> Document:
@@ -41,12 +45,25 @@ def edit(path: Path, change: Callable[[Document], Document], log: Path | None = 
     return edit_bytes(path, change, log).document
 
 
-def edit_bytes(path: Path, change: Callable[[Document], Document], log: Path | None = None) -> Edited:
-    """Like `edit`; also gives what the file holds now."""
+def edit_bytes(
+    path: Path,
+    change: Callable[[Document], Document],
+    log: Path | None = None,
+    *,
+    is_there: bool = False,
+    version: int = VERSION,
+) -> Edited:
+    """Like `edit`; also gives what the file holds now.
+
+    With `is_there` the caller knows the document: one that is gone is damaged, not new. One of
+    a higher `version` is not changed: NewerFile.
+    """
     files.make_folder(path.parent)
     with locked(path.parent):
         held = files.read(path)
-        old = {} if held is None else _parse(path, held)
+        if held is None and is_there:
+            raise _damaged(path, "it is gone")
+        old = {} if held is None else _known(path, _parse(path, held), version)
         before = _plain(old)
         new = change(old)
         differs = _plain(new) != before
@@ -84,6 +101,13 @@ def _parse(path: Path, data: bytes) -> Document:
     if not isinstance(value, dict):
         raise _damaged(path, f"it holds a {type(value).__name__}, not an object")
     return value
+
+
+def _known(path: Path, document: Document, version: int) -> Document:
+    found = newer(document, version)
+    if found is not None:
+        raise NewerFile(message(os.fspath(path), found, version))
+    return document
 
 
 def _damaged(path: Path, why: str) -> DamagedFile:

@@ -140,10 +140,17 @@ def read(path: Path | str, size_max: int = SIZE_MAX) -> bytes | None:
                 raise RondelError(
                     f"{os.fspath(path)!r} has {found.st_size} bytes; at most {size_max} are read"
                 )
-            with os.fdopen(fd, "rb", closefd=False) as file:
-                return file.read(size_max)
+            return read_open(fd, found.st_size)
         finally:
             os.close(fd)
+
+
+def read_open(fd: int, size: int) -> bytes:
+    """The first `size` bytes of an open file, or as many as there are: in as much memory as they take."""
+    data = os.read(fd, size)
+    while len(data) < size and (more := os.read(fd, size - len(data))):
+        data += more
+    return data
 
 
 def make_folder(path: Path) -> None:

@@ -25,6 +25,7 @@ from typing import Self
 from rondel.errors import Held, LostLease
 from rondel.model.snapshot import parse_json
 from rondel.model.times import stamp
+from rondel.model.trouble import machine
 from rondel.store import disk, files
 from rondel.store.locks import try_lock, unlock
 
@@ -42,6 +43,7 @@ class Holder:
     epoch: int = 0
     command: str = ""
     released: bool = False  # it came to its end, and died not
+    after_death: bool = False  # a driver before it died, and none has taken up since what that cut off
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.started_at}" + (
@@ -51,8 +53,10 @@ class Holder:
 
 def holder(run_folder: Path | str) -> Holder | None:
     """Who drives the session; None when no living process does. The lock decides, not the pid."""
+    name = f"{run_folder}/{NAME}"
     try:
-        fd = os.open(f"{run_folder}/{NAME}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with machine("read", name):
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     try:
@@ -77,6 +81,16 @@ class Lease:
         self._bytes = _dump(holder)
         self._session = session
         self.holder = holder
+        self._taken_up = False
+
+    @property
+    def after_death(self) -> bool:
+        """Whether the last driver died: what it had under way was cut off."""
+        return self.holder.after_death
+
+    def take_up(self) -> None:
+        """What a death cut off is this driver's now: the next one has no part in it."""
+        self._taken_up = True
 
     @property
     def epoch(self) -> int:
@@ -98,7 +112,8 @@ class Lease:
             try:
                 files.sweep(os.fspath(run_folder))
                 last = _parse(os.pread(old, 65536, 0))
-                if last.epoch and not last.released:
+                died = last.epoch > 0 and not last.released
+                if died:
                     disk.current.sync_all()
                 mine = Holder(
                     os.getpid(),
@@ -106,6 +121,7 @@ class Lease:
                     stamp(datetime.now().astimezone()),
                     last.epoch + 1,
                     command,
+                    after_death=died or last.after_death,
                 )
                 fd = files.replace(path, _dump(mine))
             finally:
@@ -136,7 +152,8 @@ class Lease:
         if self._fd is not None:
             fd, self._fd = self._fd, None
             try:
-                os.pwrite(fd, _dump(replace(self.holder, released=True)), 0)
+                cut_off = self.after_death and not self._taken_up
+                os.pwrite(fd, _dump(replace(self.holder, released=True, after_death=cut_off)), 0)
             except OSError:  # then the next one takes us for dead, and only takes more care
                 pass
             finally:
@@ -176,7 +193,7 @@ def _held(run_folder: Path, session: str) -> Held:
 
 def _dump(holder: Holder) -> bytes:
     """Of the same length, released or not: so that the one can be written over the other."""
-    return json.dumps(asdict(holder)).encode() + (b" \n" if holder.released else b"\n")
+    return json.dumps(asdict(holder)).encode() + b" " * (holder.released + holder.after_death) + b"\n"
 
 
 def _parse(data: bytes) -> Holder:
@@ -192,4 +209,5 @@ def _parse(data: bytes) -> Holder:
         epoch if isinstance(epoch, int) else 0,
         str(value.get("command", "")),
         value.get("released") is True,
+        value.get("after_death") is True,
     )

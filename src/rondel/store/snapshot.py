@@ -13,8 +13,10 @@ import stat
 import time
 from pathlib import Path
 
+from rondel.errors import MachineTrouble
 from rondel.model.snapshot import parse_json
-from rondel.store.files import SIZE_MAX, TEMP
+from rondel.model.trouble import machine
+from rondel.store.files import SIZE_MAX, TEMP, read_open
 
 KEEP_MAX = 4 * 1024 * 1024  # larger files are read again each time
 RACY_NS = 100_000_000  # what changed this shortly before it was read may have changed again unseen
@@ -269,27 +271,27 @@ class DiskSnapshot:
     def _data(self, file: _File) -> bytes | None:
         if file.data is not None or file.path is None:
             return file.data
-        seen_ns = time.time_ns()
         try:
-            fd = self._open(file)
+            with machine("read", file.path):  # a file that the machine cannot open now is not missing
+                data = self._read(file)
         except (OSError, ValueError):
             return None
+        if data is not None and len(data) <= KEEP_MAX:
+            file.data = data
+        return data
+
+    def _read(self, file: _File) -> bytes | None:
+        seen_ns = time.time_ns()
+        fd = self._open(file)
         try:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode):
                 file.path = None
                 return None
             file.mtime, file.key = found.st_mtime, _key(found, seen_ns)
-            if found.st_size > SIZE_MAX:
-                return None
-            data = _read(fd, found.st_size)
-        except OSError:
-            return None
+            return None if found.st_size > SIZE_MAX else read_open(fd, found.st_size)
         finally:
             os.close(fd)
-        if len(data) <= KEEP_MAX:
-            file.data = data
-        return data
 
     def _open(self, file: _File) -> int:
         path = file.path or ""
@@ -310,26 +312,33 @@ class DiskSnapshot:
         if here.path is None:
             return
         try:
-            if here.key is None and not self._once:
-                seen_ns = time.time_ns()
-                here.key = _key(os.stat(here.path), seen_ns)
-            if here.only is not None:
-                found.update(name for name in here.only if self._listed(here.path, name))
-                return
-            with os.scandir(here.path) as entries:
-                for entry in entries:
-                    name = entry.name
-                    if entry.is_symlink() or not name.isascii() or name.startswith(TEMP):
-                        here.unsure.add(name)
-                        name = self._listed(here.path, name)
-                    elif entry.is_dir():
-                        name += "/"
-                    elif not entry.is_file():
-                        continue
-                    found.add(name)
+            with machine("look into", here.path):
+                self._scan(here, here.path, found)
+        except MachineTrouble:
+            here.listing = None
+            raise
         except OSError:
             pass
         found.discard("")
+
+    def _scan(self, here: _Folder, path: str, found: set[str]) -> None:
+        if here.key is None and not self._once:
+            seen_ns = time.time_ns()
+            here.key = _key(os.stat(path), seen_ns)
+        if here.only is not None:
+            found.update(name for name in here.only if self._listed(path, name))
+            return
+        with os.scandir(path) as entries:
+            for entry in entries:
+                name = entry.name
+                if entry.is_symlink() or not name.isascii() or name.startswith(TEMP):
+                    here.unsure.add(name)
+                    name = self._listed(path, name)
+                elif entry.is_dir():
+                    name += "/"
+                elif not entry.is_file():
+                    continue
+                found.add(name)
 
     def _listed(self, folder: str, name: str) -> str:
         """How a name is listed now; empty for what is not there, or no business of a workflow."""
@@ -408,10 +417,3 @@ def _file_path(here: _Folder, name: str) -> str | None:
     if here.listing is not None and name not in here.listing:
         return None
     return f"{here.path}/{name}"
-
-
-def _read(fd: int, size: int) -> bytes:
-    data = os.read(fd, size)
-    while len(data) < size and (more := os.read(fd, size - len(data))):
-        data += more
-    return data

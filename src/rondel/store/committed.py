@@ -1,0 +1,129 @@
+"""Committed documents: what a running driver knows to be good, and puts back where it was damaged.
+
+An agent or an editor may empty, break, delete or replace a document while a driver runs. The
+driver remembers the bytes of each one as it last read or wrote them. Damaged is what is no
+JSON object any more, or a log of which something is missing; a change that reads well is a
+person's, and is what is remembered from then on. What is damaged is put aside under a name
+that says so, never deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from rondel.errors import RondelError
+from rondel.model.snapshot import is_deep, parse_json
+from rondel.store import files
+from rondel.store.locks import locked
+
+BYTES_MAX = 64 * 1024 * 1024  # of all documents together; what does not fit is not remembered
+LOG = ".ndjson"
+ASIDE = ".rondel/aside"
+
+
+class Restored(NamedTuple):
+    """A document that was put back."""
+
+    path: str
+    why: str
+    aside: str  # where what was there is now; empty where nothing was
+
+
+class Committed:
+    """The documents of one session as they were last committed. Paths are the session's own."""
+
+    def __init__(self, folder: Path, beside: frozenset[str] = frozenset()) -> None:
+        self._folder = folder
+        self._beside = beside
+        self._good: dict[str, bytes] = {}
+        self._bytes = 0
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._good
+
+    def among(self, changed: frozenset[str]) -> list[str]:
+        """The documents that may have changed with these paths; a folder's ends in `/`."""
+        folders = tuple(path for path in changed if path.endswith("/"))
+        if not folders:
+            return [path for path in changed if path in self._good]
+        return [path for path in self._good if path in changed or path.startswith(folders)]
+
+    def remember(self, path: str, data: bytes) -> None:
+        """From now on this is what the document was last."""
+        self.forget(path)
+        if self._bytes + len(data) <= BYTES_MAX:
+            self._good[path] = data
+            self._bytes += len(data)
+
+    def last(self, path: str) -> bytes:
+        """What the document was last."""
+        return self._good.get(path, b"")
+
+    def forget(self, path: str) -> None:
+        """It was moved away on purpose."""
+        self._bytes -= len(self._good.pop(path, b""))
+
+    def fault(self, path: str, data: bytes | None) -> str | None:
+        """Why what is there now is no state of this document; None when it is one."""
+        place = self._place(path)
+        if place.is_symlink():
+            return "it is a symbolic link"
+        if data is None:
+            there = "it is a folder" if place.is_dir() else "it cannot be read"
+            return there if place.exists() else "it is gone"
+        if path.endswith(LOG):
+            return None if data.startswith(self.last(path)) else "lines of it are missing or changed"
+        if not data.strip():
+            return "it is empty"
+        value = parse_json(data)
+        if not isinstance(value, dict):
+            return "it is no JSON object" if value is not None else "it does not parse as JSON"
+        return "it is nested too deeply" if is_deep(value) else None
+
+    def looks_whole(self, path: str) -> bool:
+        """Whether a look at it, without reading it, shows nothing wrong."""
+        try:
+            found = os.lstat(self._place(path))
+        except OSError:
+            return False
+        shorter = path.endswith(LOG) and found.st_size < len(self.last(path))
+        return stat.S_ISREG(found.st_mode) and not shorter
+
+    def restore(self, path: str, why: str) -> Restored:
+        """Put aside what is there, and write the document as it was last."""
+        place = self._place(path)
+        self._clear_way(place)
+        files.make_folder(place.parent)
+        with locked(place.parent):
+            kept = self._put_aside(place) if os.path.lexists(place) else ""
+            files.write(place, self._good[path])
+        return Restored(path, why, kept)
+
+    def _place(self, path: str) -> Path:
+        """Where a document belongs: never through a link that somebody put there."""
+        up = path.removeprefix("../")
+        if up != path and up in self._beside:
+            return Path(os.path.abspath(self._folder)).parent / up
+        return self._folder / path
+
+    def _clear_way(self, place: Path) -> None:
+        """Put aside what stands where a folder above the document belongs."""
+        for folder in reversed(place.parents):
+            within = folder != self._folder and folder.is_relative_to(self._folder)
+            if within and os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+                self._put_aside(folder)
+
+    def _put_aside(self, place: Path) -> str:
+        shelf = self._folder / ASIDE
+        files.make_folder(shelf)
+        inner = place.relative_to(self._folder) if place.is_relative_to(self._folder) else Path(place.name)
+        flat = "__".join(inner.parts).lstrip(".")  # a name that everybody is shown
+        for number in range(1, 10_000):
+            name = f"{flat}.damaged-{number}"
+            if not os.path.lexists(shelf / name):
+                files.aside(place, shelf / name)
+                return f"{ASIDE}/{name}"
+        raise RondelError(f"{flat} was damaged 10000 times; find out by whom, and empty {str(shelf)!r}")
