@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,7 +33,7 @@ from rondel.engine.notes import HEARTBEAT
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
-from rondel.engine.session import RUN, Session
+from rondel.engine.session import RUN, Session, newer_documents, restored
 from rondel.errors import ConfigError, RondelError, UsageError
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
@@ -201,10 +202,16 @@ class Hall:
 
     def _summary(self, ref: SessionRef, snapshot: Snapshot) -> Summary:
         flow = self.workflow(ref.workflow)
-        found = flow.summary(flow.read(snapshot, ref, self.given(ref.workflow)))
+        state = flow.read(snapshot, ref, self.given(ref.workflow))
+        found = flow.summary(state)
         ours = snapshot.names(".rondel")
+        newer = newer_documents(snapshot, flow, state)
+        if newer:
+            return replace(found, status=Status.DAMAGED, problems=(*newer, *found.problems))
         if not ours:  # nobody of ours was ever there
             return found
+        if "run/" in ours:
+            found = replace(found, problems=(*found.problems, *restored(snapshot)))
         run = f"{self.root}/{ref.folder}/{RUN}"
         if "run/" in ours and holder(run) is not None:
             problems = tuple(p for p in found.problems if not p.when_idle)
@@ -333,6 +340,7 @@ class Hall:
         started for.
         """
         session = self.session(ref)
+        session.check_version()
         return Lease.take(session.run, ref.name, command=_command())
 
     def ask_for(self, ref: SessionRef, request: Mapping[str, object], lease: Lease | None = None) -> str:
@@ -378,6 +386,7 @@ class Hall:
     def control(self, ref: SessionRef, word: str) -> bool:
         """Pause or stop from another terminal; whether a driver is there to hear it."""
         folder = files.safe_join(self.root, ref.folder)
+        self.session(ref).check_version()
         control.leave(folder, control.Word(word))
         flow = self.workflow(ref.workflow)
         self.change(ref, flow.control(self.state(ref), word, now()))
@@ -423,7 +432,8 @@ class Hall:
         root = self.config.workspaces.root
         base = Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
         trees = Workspaces(self.root, base / f"{self.root.name}-{digest(str(self.root))[:8]}")
-        return Tools(self.config, self.look, LocalExecutor(now), trees, now, self._build)
+        places = (base, Path(tempfile.gettempdir()))
+        return Tools(self.config, self.look, LocalExecutor(now), trees, now, self._build, places)
 
 
 def _command() -> str:
@@ -437,7 +447,7 @@ def _with_report(found: Summary, report: Report | None) -> Summary:
         return found
     if report.stopped is Stopped.FAILED:
         return replace(found, status=Status.FAILED, waiting_for=report.message)
-    if report.stopped in (Stopped.WAITING, Stopped.PARKED, Stopped.LIMIT):
+    if report.stopped in (Stopped.WAITING, Stopped.PARKED, Stopped.LIMIT, Stopped.MACHINE):
         return replace(found, status=Status.WAITING, waiting_for=report.message)
     return found
 

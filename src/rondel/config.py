@@ -20,6 +20,7 @@ from rondel.agents.roster import VENDORS
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
 from rondel.model.roles import match_role
+from rondel.model.trouble import machine
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
@@ -56,6 +57,7 @@ class Limits(_Table):
     usd_max: float | None = Field(default=None, ge=0)
     tokens_max: int | None = Field(default=None, ge=0)
     seconds_max: float | None = Field(default=None, gt=0)
+    free_mb_min: float | None = Field(default=None, ge=0)  # of each disk; 100, or 5 % of a small one
 
 
 class Project(_Table):
@@ -156,7 +158,8 @@ def _files(root: Path) -> list[tuple[Path, tuple[str, ...]]]:
 
 def _parse(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with machine("read", path):
+            return tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except UnicodeDecodeError as e:

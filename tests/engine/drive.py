@@ -10,12 +10,12 @@ from harness import REF
 from small import SmallWorkflow
 
 from rondel.api import Hall
-from rondel.errors import RondelError
+from rondel.errors import MachineTrouble, RondelError
 
 if __name__ == "__main__":
     try:
         report = Hall(Path(sys.argv[1]), workflows={"small": SmallWorkflow()}).drive(REF)
-    except RondelError as e:
+    except (RondelError, MachineTrouble) as e:
         print(f"rondel: {e}", file=sys.stderr)
         sys.exit(e.exit_code)
     print(report.message)

@@ -134,6 +134,9 @@ class SmallWorkflow(Workflow[Small]):
     def probe(self, probe: Probe, look: Look) -> object:
         return {"branch": look.git("symbolic-ref", "--short", "HEAD", check=False).strip()}
 
+    def documents(self, state: Small) -> Iterable[str]:
+        return ("state.json",)
+
     def frozen(self, state: Small) -> Iterable[str]:
         return [f"round-{n}" for n in range(1, state.number)]
 

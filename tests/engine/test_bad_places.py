@@ -14,9 +14,10 @@ from small import SmallWorkflow
 
 from rondel.agents.base import Request
 from rondel.api import Hall
-from rondel.errors import RondelError, UnsafePath
+from rondel.engine.report import Stopped
+from rondel.errors import MachineTrouble, UnsafePath
 from support.kills import content
-from support.scripted import Scripted
+from support.scripted import Scripted, paid
 
 
 @contextmanager
@@ -46,19 +47,18 @@ def test_a_full_disk_names_the_file_and_the_paid_answer_is_kept(tmp_path):
             return text + "\n"
 
         agent = Scripted(answer)
-        said = ""
-        try:
-            said = hall(root, agent).drive(REF).message
-        except RondelError as e:
-            said = str(e)
-        assert "space" in said.lower()
-        assert str(root) in said, "the file is named"
+        report = hall(root, agent).drive(REF)
+        assert report.stopped is Stopped.MACHINE
+        assert report.exit_code == 6
+        assert "space" in report.message
+        assert str(root) in report.message, "the file is named"
         for path, data in content(root / REF.folder).items():
             if path.endswith(".json"):
                 json.loads(data)
             assert "notes" not in path or data == f"An answer to {path}. ".encode() * 200 + b"\n"
         filler.unlink()
-        assert hall(root, Scripted()).drive(REF, retry=True).exit_code == 0
+        assert hall(root, Scripted()).drive(REF).exit_code == 0
+        assert set(paid(root / REF.folder).values()) == {1}, "no answer is paid for twice"
 
 
 def fill(path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_read_only_disk_changes_nothing_and_says_so(tmp_path):
         before = content(root / REF.folder)
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         agent = Scripted()
-        with pytest.raises(RondelError) as e:
+        with pytest.raises(MachineTrouble) as e:
             hall(root, agent).drive(REF)
         assert "read-only" in str(e.value).lower()
         assert agent.seen == [], "nothing is asked when the answer could not be kept"

@@ -148,6 +148,8 @@ def _say_report(ref: SessionRef, report: Report, follows: str) -> None:
         follows = f"rondel resume {ref.name} --retry"  # where the workflow knows nothing better
     if report.stopped in NEXT_SAID and follows:
         say(f"  next: {follows}")
+    if report.stopped is Stopped.MACHINE:
+        say(f"  next: rondel resume {ref.name}")
     if report.stopped is Stopped.LIMIT:
         say("  raise the limit in rondel.toml to go on; everything so far is kept")
     if report.stopped is Stopped.PARKED:

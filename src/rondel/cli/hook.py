@@ -75,7 +75,8 @@ def _read(path: str) -> tuple[dict[str, object] | None, str]:
     """A feature's document, or what is wrong with it; neither where there is none."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # never waits for a pipe
-            meta = json.loads(file.read(SIZE_MAX))
+            size = os.fstat(file.fileno()).st_size  # as much memory as there is to read, not as there may be
+            meta = json.loads(file.read(min(size, SIZE_MAX)))
     except (FileNotFoundError, NotADirectoryError):
         return None, ""
     except (OSError, ValueError, RecursionError) as e:

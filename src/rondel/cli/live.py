@@ -101,20 +101,24 @@ def live_view(title: str, *, quiet: bool = False) -> Iterator[View]:
         yield Lines(console)
 
 
+_LINES = {
+    "recovered": "= {action}: the answer was already there",
+    "cutoff": "! {action}: was cut off; it goes on",
+    "dropped": "! {action}: had not come to its end; it goes on",
+    "outdated": "! {action}: what it was asked about changed; it is asked again",
+    "kept": "! {file}: {why}: {aside}",
+    "restored": "! {file}: {why}; put back as it was last written{aside}",
+}
+
+
 def event_line(kind: str, fields: dict[str, object]) -> str:
     """An event in one line; nothing for those a person need not see."""
     action = fields.get("action", "")
     if kind == "started":
         who = fields.get("agent")
         return f"… {action}" + (f" ({who})" if who else "")
-    if kind == "recovered":
-        return f"= {action}: the answer was already there"
-    if kind == "cutoff":
-        return f"! {action}: was cut off; it goes on"
-    if kind == "outdated":
-        return f"! {action}: what it was asked about changed; it is asked again"
-    if kind == "kept":
-        return f"! {fields.get('file')}: {fields.get('why')}: {fields.get('aside')}"
+    if kind in _LINES:
+        return _LINES[kind].format(**{"action": action, "file": "", "why": "", "aside": "", **fields})
     if kind != "finished":
         return ""
     if fields.get("ended") == Ended.DONE:

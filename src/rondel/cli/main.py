@@ -11,7 +11,7 @@ import click
 from rondel import __version__
 from rondel.cli import encoding
 from rondel.cli.groups import Commands
-from rondel.errors import RondelError
+from rondel.errors import MachineTrouble, RondelError
 
 # Each command, the module it is in and its name there. Nothing is imported before it is called.
 DOORS = {
@@ -60,7 +60,7 @@ def root() -> None:
     """Drive AI coding agents through rounds of work and review that survive anything.
 
     Exit codes: 0 done, 1 error, 2 usage, 3 waits for a person, 4 the verdict is not an
-    approval, 5 nothing to do, 6 stopped by a limit or parked, 130 interrupted.
+    approval, 5 nothing to do, 6 stopped by a limit, by the machine or parked, 130 interrupted.
     """
 
 
@@ -76,7 +76,7 @@ def main(argv: list[str]) -> int:
     except click.ClickException as e:
         e.show()
         return e.exit_code
-    except RondelError as e:
+    except (RondelError, MachineTrouble) as e:
         click.echo(f"rondel: {e}", err=True)
         return e.exit_code
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
+from rondel.model.trouble import machine
 from rondel.store import files
 
 CONTROL = ".rondel/control"
@@ -20,7 +21,8 @@ class Word(StrEnum):
 def read(folder: Path) -> Word | None:
     """The word that is there now. Anything unreadable means pause: the safe reading."""
     try:
-        text = (folder / CONTROL).read_text(encoding="utf-8", errors="replace").strip()
+        with machine("read", folder / CONTROL):
+            text = (folder / CONTROL).read_text(encoding="utf-8", errors="replace").strip()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,17 +19,19 @@ from rondel.agents import process
 from rondel.agents.base import Beat
 from rondel.agents.settings import AgentSettings
 from rondel.config import Limits
-from rondel.engine import control, notes, report, spools
+from rondel.engine import control, notes, report, room, spools
 from rondel.engine.ledger import Ledger, Record, usage_json
 from rondel.engine.limits import UnderWay, hold
 from rondel.engine.notes import Flight
 from rondel.engine.perform import Job, Performer, Tools
 from rondel.engine.report import Report, Stopped
 from rondel.engine.session import Session
+from rondel.errors import MachineTrouble
 from rondel.model.actions import Action, Ask, Decide, Derive, Run
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status, Summary
 from rondel.model.times import stamp
+from rondel.model.trouble import machine
 from rondel.store.lease import Lease
 from rondel.store.written import Kept
 
@@ -77,6 +79,7 @@ class Driver(Generic[S]):
         self._ticked = 0.0
         self._word: control.Word | None = None
         self._interrupted = False
+        self._trouble: MachineTrouble | None = None
 
     def interrupt(self) -> None:
         """End what is under way and stop."""
@@ -90,27 +93,58 @@ class Driver(Generic[S]):
         threads = ThreadPoolExecutor(self._limits.agents_max + SPARE_THREADS)
         asyncio.get_running_loop().set_default_executor(threads)
         self._session.journal.epoch = self._lease.epoch
-        self._note("driver")
-        process.end_leftovers(self._session.run / "spool")
-        await self._sweep()
-        self._settle_open_tries()
         try:
-            while not self._interrupted:
-                self._start_due()
-                if not self._flights:
-                    await self._sweep()
-                    self._session.refresh()  # a person may have answered, or added work, meanwhile
-                    self._start_due()
-                if not self._flights:
-                    await asyncio.to_thread(spools.tidy, self._session.run / "spool", self._session.ledger)
-                    break
-                await self._wait()
+            going = await self._go(self._take_up)
+            while going and not self._interrupted:
+                going = await self._go(self._turn)
         finally:
             await self._end_flights()
-            self._heartbeat()
+            await self._go(self._last_sign)
         ended = self._report()
         report.leave(self._session.run, ended)
         return ended
+
+    async def _go(self, step: Callable[[], Awaitable[bool]]) -> bool:
+        """One step; whether there is another one.
+
+        When the machine refuses something, nothing more is started; what is under way, and paid
+        for, may still end.
+        """
+        try:
+            with machine("go on with", self._session.ref.name):
+                return await step()
+        except MachineTrouble as e:
+            self._trouble = self._trouble or e
+            return bool(self._flights)
+
+    async def _take_up(self) -> bool:
+        """What a dead driver left is ended and counted."""
+        self._note("driver")
+        self._session.guard(self._say)
+        process.end_leftovers(self._session.run / "spool")
+        await self._sweep()
+        self._settle_open_tries()
+        self._lease.take_up()
+        return True
+
+    async def _turn(self) -> bool:
+        """Start what is due and wait for one to end; False when nothing is under way."""
+        if self._trouble is None:
+            self._start_due()
+            if not self._flights:
+                await self._sweep()
+                self._session.refresh()  # a person may have answered, or added work, meanwhile
+                self._start_due()
+        if self._flights:
+            await self._wait()
+            return True
+        if self._trouble is None:
+            await asyncio.to_thread(spools.tidy, self._session.run / "spool", self._session.ledger)
+        return False
+
+    async def _last_sign(self) -> bool:
+        self._heartbeat()
+        return False
 
     async def _sweep(self) -> None:
         """Remove the workspaces that are not needed any more."""
@@ -174,8 +208,20 @@ class Driver(Generic[S]):
             return Stopped.IDLE, ""
         agent = self._agent_for(action)
         if agent is not None and not self._is_answered(action, record, agent):
-            return hold(self._limits, self._session.ledger, agent.name, self._asked())
+            return self._reason_not_to_ask(agent)
         return None
+
+    def _reason_not_to_ask(self, agent: AgentSettings) -> tuple[Stopped, str] | None:
+        short = self._shortage()
+        if short is not None:
+            return Stopped.MACHINE, short
+        return hold(self._limits, self._session.ledger, agent.name, self._asked())
+
+    def _shortage(self) -> str | None:
+        return room.shortage((self._session.folder, *self._tools.places), self._limits.free_mb_min)
+
+    def _fullness(self) -> str | None:
+        return room.fullness((self._session.folder, *self._tools.places), self._limits.free_mb_min)
 
     def _asked(self) -> list[UnderWay]:
         flights = self._flights.values()
@@ -231,7 +277,8 @@ class Driver(Generic[S]):
                 return Job(action, record.open_try, agent, continues=True)
             usage = self._performer.usage_in_spool(action.path, record.open_try)
             if usage is None:
-                self._note("cutoff", action=action.path, **{"try": record.open_try})
+                kind = "cutoff" if self._lease.after_death else "dropped"
+                self._note(kind, action=action.path, **{"try": record.open_try})
             else:
                 paid: dict[str, object] = {"try": record.open_try, "usage": usage_json(usage)}
                 self._note("outdated", action=action.path, **paid)
@@ -309,7 +356,11 @@ class Driver(Generic[S]):
         if self._flights:
             await asyncio.wait([flight.task for flight in self._flights.values()])
         for path in tuple(self._flights):
-            self._finish_cancelled(self._flights.pop(path))
+            flight = self._flights.pop(path)
+            try:
+                self._finish_cancelled(flight)
+            except MachineTrouble as e:
+                self._trouble = self._trouble or e
 
     # -- finishing ----------------------------------------------------------------------
 
@@ -318,7 +369,18 @@ class Driver(Generic[S]):
         if flight.task.cancelled():
             self._finish_cancelled(flight)
             return
-        outcome, reply = flight.task.result()
+        try:
+            outcome, reply = flight.task.result()
+        except MachineTrouble as e:
+            self._trouble = self._trouble or e
+            self._finish_cancelled(flight, str(e))
+            return
+        short = self._fullness() if outcome.ended in RETRIED else None
+        if short is not None:  # what failed for want of room is no attempt
+            self._trouble = self._trouble or MachineTrouble(f"{flight.job.action.path} failed: {short}")
+            paid = reply is not None and reply.ended is Ended.DONE  # its edit or its checks failed
+            why = f"{short} ({outcome.error})"
+            outcome = replace(outcome, ended=Ended.CANCELLED, error=why, taken=outcome.taken and not paid)
         if outcome.ended is Ended.PARKED and (outcome.until is None or outcome.until <= self._tools.clock()):
             outcome = replace(outcome, until=self._tools.clock() + timedelta(seconds=PARKED_S))
         action = flight.job.action
@@ -338,14 +400,17 @@ class Driver(Generic[S]):
         for one in kept:
             self._note("kept", file=one.file, aside=one.aside, why=one.why)
 
-    def _finish_cancelled(self, flight: Flight) -> None:
-        """Note that we ended it; an answer that was complete is taken by the next run."""
+    def _finish_cancelled(self, flight: Flight, why: str = "ended by us") -> None:
+        """Note that it came to nothing here; an answer that was complete is taken by the next run."""
         job = flight.job
-        complete = self._performer.is_complete(job.action, job.agent, job.number)
-        outcome = Outcome(Ended.CANCELLED, error="ended by us", taken=not complete)
+        done = self._performer.is_done(job.action, job.agent, job.number)
+        outcome = Outcome(Ended.CANCELLED, error=why, taken=not done)
         self._note("finished", **notes.finished_fields(flight, outcome, None, {}))
 
     def _note(self, kind: str, **fields: object) -> None:
+        self._say(kind, fields)
+
+    def _say(self, kind: str, fields: dict[str, object]) -> None:
         self._lease.check()
         self._session.note(kind, fields)
         if self._view is not None:
@@ -368,33 +433,20 @@ class Driver(Generic[S]):
             return Report(
                 Stopped.INTERRUPTED, f"interrupted; `rondel resume {self._session.ref.name}` goes on"
             )
+        if self._trouble is not None:
+            return Report(Stopped.MACHINE, str(self._trouble))
         held = self._held.values()
         summary = self._session.workflow.summary(self._session.state)
         if self._word is not None and summary.status is not Status.COMPLETED:
             word = "paused" if self._word is control.Word.PAUSE else "stopped"
             return Report(Stopped.PAUSED, f"{word}; `rondel resume {self._session.ref.name}` goes on")
-        for stopped in (Stopped.FAILED, Stopped.LIMIT, Stopped.PARKED, Stopped.WAITING):
+        for stopped in (Stopped.MACHINE, Stopped.FAILED, Stopped.LIMIT, Stopped.PARKED, Stopped.WAITING):
             details = tuple(dict.fromkeys(words for s, words in held if s is stopped))
             if details:
                 return Report(
                     stopped, details[0], details, self._earliest() if stopped is Stopped.PARKED else None
                 )
-        if summary.status is Status.FAILED:
-            return Report(
-                Stopped.FAILED, summary.waiting_for or f"{summary.title}: failed in {summary.phase}"
-            )
-        if summary.status is Status.DAMAGED:
-            wrong = tuple(
-                f"{p.file}: {p.message}" + (f"; {p.repair}" if p.repair else "") for p in summary.problems
-            )
-            return Report(Stopped.FAILED, "; ".join(wrong) or f"{summary.title} is damaged", wrong)
-        if summary.status is Status.WAITING:
-            return Report(Stopped.WAITING, summary.waiting_for or summary.next)
-        if summary.status is Status.COMPLETED:
-            return Report(Stopped.COMPLETED, summary.title)
-        if summary.status is Status.PAUSED:
-            return Report(Stopped.PAUSED, f"paused; `rondel resume {self._session.ref.name}` goes on")
-        return Report(Stopped.IDLE, summary.next)
+        return report.of_summary(summary, self._session.ref.name)
 
     def _earliest(self) -> datetime | None:
         times = [r.parked_until for p in self._held if (r := self._session.ledger.of(p)).parked_until]

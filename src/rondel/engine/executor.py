@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +17,10 @@ from typing import Protocol
 
 from rondel.agents.base import Agent, Beat, Reply, Request
 from rondel.engine.ledger import usage_json, usage_of
+from rondel.errors import MachineTrouble
 from rondel.model.outcomes import Ended
 from rondel.model.times import parse_time
+from rondel.model.trouble import machine
 from rondel.store.disk import explained
 
 REPLY = "reply.json"
@@ -79,7 +82,8 @@ class LocalExecutor:
         if reply is None:
             return None
         answer = Answer(reply, _started(request.spool) or self._clock(), self._clock())
-        _keep(request.spool, answer)
+        with suppress(MachineTrouble):  # it is in the spool all the same
+            _keep(request.spool, answer)
         return answer
 
 
@@ -108,7 +112,8 @@ def _keep(spool: Path, answer: Answer) -> None:
 def kept_answer(spool: Path) -> Answer | None:
     """The answer noted in a spool."""
     try:
-        record = json.loads((spool / REPLY).read_text(encoding="utf-8", errors="surrogateescape"))
+        with machine("read", spool / REPLY):  # one that cannot be opened now is not missing
+            record = json.loads((spool / REPLY).read_text(encoding="utf-8", errors="surrogateescape"))
         reply = Reply(
             Ended(record["ended"]),
             text=str(record["text"]),

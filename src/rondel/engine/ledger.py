@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
 from rondel.model.times import parse_time
+from rondel.model.versions import newer
 
 COUNTED = (Ended.FAILED, Ended.TIMED_OUT, Ended.REJECTED, Ended.CONFLICT)
 
@@ -53,6 +54,7 @@ class Ledger:
         self.usage = Usage()
         self.costs: dict[str, Cost] = {}  # by agent; none of one of which nothing is known
         self.seconds = 0.0
+        self.newer: int | None = None  # the version of a newer Rondel that noted something
         self._epoch: object = None  # of the driver whose events are read
         self._last: datetime | None = None  # when it noted something last
         for event in events:
@@ -68,6 +70,7 @@ class Ledger:
     def note(self, event: Mapping[str, object]) -> None:
         """Take one event in. Unknown kinds and missing fields do no harm."""
         self._clock(event)
+        self.newer = newer(event) or self.newer
         path = event.get("action")
         if isinstance(path, str):
             note = _NOTES.get(str(event.get("kind")))
@@ -113,6 +116,10 @@ class Ledger:
         record.cutoffs += 1
         record.open_try = None
 
+    def _dropped(self, record: Record, _: Mapping[str, object]) -> None:
+        """Its driver came to its end, and could not note this one's: no death, and no attempt."""
+        record.open_try = None
+
     def _retry(self, record: Record, _: Mapping[str, object]) -> None:
         record.failures = record.cutoffs = 0
         record.parked_until = None
@@ -154,6 +161,7 @@ _NOTES = {
     "started": Ledger._started,  # noqa: SLF001 - the table is part of the class
     "vendor": Ledger._vendor,  # noqa: SLF001
     "cutoff": Ledger._cutoff,  # noqa: SLF001
+    "dropped": Ledger._dropped,  # noqa: SLF001
     "outdated": Ledger._outdated,  # noqa: SLF001
     "retry": Ledger._retry,  # noqa: SLF001
     "finished": Ledger._finished,  # noqa: SLF001

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from rondel.agents.git import check_machine
 from rondel.agents.process import clean_env
-from rondel.errors import GitError, RondelError
+from rondel.errors import GitError, MachineTrouble, RondelError
+from rondel.model.trouble import machine, trouble
 from rondel.store import files
 
 GIT_S = 120
@@ -40,6 +43,7 @@ class RepositoryLook:
     def git(self, *args: str, check: bool = True) -> str:
         """See `Look`."""
         code, out, err = self.run(["git", "--no-pager", *QUIET, *args], timeout_s=GIT_S)
+        check_machine(f"git {args[0]} in {self.root!r}", code, err)
         if check and code != 0:
             raise GitError(f"git {' '.join(args[:3])}: {err.strip() or f'status {code}'}")
         return out
@@ -50,8 +54,8 @@ class RepositoryLook:
             full = files.safe_join(Path(self.root), path)
             if not full.is_file() or full.is_symlink():
                 return None
-            with full.open("rb") as f:
-                return f.read(size_max)
+            with machine("read", full), full.open("rb") as f:
+                return files.read_open(f.fileno(), min(size_max, os.fstat(f.fileno()).st_size))
         except (OSError, RondelError):
             return None
 
@@ -70,6 +74,8 @@ class RepositoryLook:
                 check=False,
             )
         except OSError as e:
+            if (trouble_is := trouble(e)) is not None:
+                raise MachineTrouble(f"{argv[0]} cannot run in {self.root!r}: {trouble_is}") from e
             why = "it is not installed" if isinstance(e, FileNotFoundError) else e.strerror
             raise RondelError(f"{argv[0]} cannot run in {self.root}: {why}") from e
         except subprocess.TimeoutExpired as e:

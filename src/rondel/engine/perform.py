@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from rondel.model.digests import digest
 from rondel.model.identity import home
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Ended, Outcome, Usage
+from rondel.model.trouble import machine
 from rondel.model.workflow import Look
 from rondel.store import files
 from rondel.store.disk import explained
@@ -49,6 +51,7 @@ class Tools:
     workspaces: Workspaces
     clock: Callable[[], datetime]
     build: Callable[[AgentSettings], Agent] = roster.build
+    places: tuple[Path, ...] = ()  # where actions write, besides the session's folder
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,14 @@ class Performer(Generic[S]):
         self._agents: dict[str, Agent] = {}
 
     async def perform(self, job: Job, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
-        """The outcome of an action, and the vendor's reply where there was one."""
+        """The outcome of an action, and the vendor's reply where there was one.
+
+        MachineTrouble is no outcome: nothing can be said about the action then.
+        """
+        with machine("go on with", job.action.path):
+            return await self._perform(job, beat)
+
+    async def _perform(self, job: Job, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
         started = self._tools.clock()
         try:
             match job.action:
@@ -145,8 +155,15 @@ class Performer(Generic[S]):
         """Whether a try that a dead driver left has its whole answer in the spool."""
         if isinstance(action, Ask) and agent is not None:
             return self._find(action, agent, number) is not None and self._has_edit(action)
-        ended = process.finished(self.spool(action.path, number)) if isinstance(action, Run) else None
-        return ended is not None and ended.reason not in (Reason.LOST, Reason.CANCELLED)
+        return isinstance(action, Run) and process.answered(self.spool(action.path, number)) is not None
+
+    def is_done(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
+        """Whether a try of ours has an answer that will do; what failed while it was ended proves nothing."""
+        if isinstance(action, Ask) and agent is not None:
+            found = self._find(action, agent, number)
+            return found is not None and found.reply.ended is Ended.DONE and self._has_edit(action)
+        ended = process.answered(self.spool(action.path, number)) if isinstance(action, Run) else None
+        return ended is not None and ended.code == 0
 
     def _has_edit(self, ask: Ask) -> bool:
         """Whether what an answered try edited is still there; an answer without it is none."""
@@ -382,7 +399,8 @@ def _with_commit(outcome: Outcome, commit: Commit | None) -> Outcome:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as f:
-            return f.read(COLLECT_MAX).decode(errors="replace")
+            size = min(COLLECT_MAX, os.fstat(f.fileno()).st_size)
+            return files.read_open(f.fileno(), size).decode(errors="replace")
     except OSError:
         return ""
 

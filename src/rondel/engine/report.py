@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Status, Summary
 from rondel.model.times import parse_time, stamp
 
 
@@ -22,6 +23,7 @@ class Stopped(StrEnum):
     PAUSED = "paused"
     PARKED = "parked"
     LIMIT = "limit"
+    MACHINE = "machine"  # a full disk, too many open files: nobody's failure; it goes on when the machine can
     FAILED = "failed"
     INTERRUPTED = "interrupted"
 
@@ -33,6 +35,7 @@ EXIT_CODES = {
     Stopped.PAUSED: 3,
     Stopped.PARKED: 6,
     Stopped.LIMIT: 6,
+    Stopped.MACHINE: 6,
     Stopped.FAILED: 1,
     Stopped.INTERRUPTED: 130,
 }
@@ -51,6 +54,24 @@ class Report:
     def exit_code(self) -> int:
         """The exit code that says it."""
         return EXIT_CODES[self.stopped]
+
+
+def of_summary(summary: Summary, name: str) -> Report:
+    """Why nothing is due, as the session itself says."""
+    if summary.status is Status.FAILED:
+        return Report(Stopped.FAILED, summary.waiting_for or f"{summary.title}: failed in {summary.phase}")
+    if summary.status is Status.DAMAGED:
+        wrong = tuple(
+            f"{p.file}: {p.message}" + (f"; {p.repair}" if p.repair else "") for p in summary.problems
+        )
+        return Report(Stopped.FAILED, "; ".join(wrong) or f"{summary.title} is damaged", wrong)
+    if summary.status is Status.WAITING:
+        return Report(Stopped.WAITING, summary.waiting_for or summary.next)
+    if summary.status is Status.COMPLETED:
+        return Report(Stopped.COMPLETED, summary.title)
+    if summary.status is Status.PAUSED:
+        return Report(Stopped.PAUSED, f"paused; `rondel resume {name}` goes on")
+    return Report(Stopped.IDLE, summary.next)
 
 
 REPORT = "report.json"

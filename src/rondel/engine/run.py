@@ -17,7 +17,10 @@ from rondel.engine.explain import refresh
 from rondel.engine.limits import uncounted
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped
-from rondel.engine.session import Session
+from rondel.engine.session import RESTORED, Session
+from rondel.errors import NewerFile
+from rondel.model.trouble import machine
+from rondel.model.versions import VERSION, message
 from rondel.store.lease import Lease
 
 
@@ -40,8 +43,24 @@ def run(
     view: View | None = None,
 ) -> Report:
     """Go on with a session, whose lease we have, until nothing more can be done now."""
+    with machine("run", session.ref.name):
+        return _run(session, tools, limits, wish, lease, view)
+
+
+def _run(
+    session: Session[Any],
+    tools: Callable[[], Tools],
+    limits: Limits,
+    wish: Wish,
+    lease: Lease,
+    view: View | None,
+) -> Report:
+    session.check_version()
+    if session.ledger.newer is not None:
+        raise NewerFile(f"{session.ref.name}: {message('its journal', session.ledger.newer, VERSION)}")
     control.clear(session.folder)
-    (session.run / REPORT).unlink(missing_ok=True)  # it was about the run before
+    for name in (REPORT, RESTORED):
+        (session.run / name).unlink(missing_ok=True)  # it was about the run before
     session.begin(tools().look, lease)
     now = tools().clock
     word = "retry" if wish.retry else "resume"

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from rondel.engine.ledger import Ledger
-from rondel.errors import RondelError
+from rondel.errors import LostLease, NewerFile, RondelError
 from rondel.model.changes import Aside, Change, Edit, Write
 from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
+from rondel.model.snapshot import Snapshot, parse_json
+from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
+from rondel.model.versions import VERSION, newer
 from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
 from rondel.model.written import WRITTEN
 from rondel.store import documents, files
+from rondel.store.committed import Committed
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
+from rondel.store.logs import append_line
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import ASIDE, Kept, Written, apply_changes
+from rondel.store.written import ASIDE, Applied, Kept, Written, apply_changes
 
 S = TypeVar("S")
 
-RUN = ".rondel/run"
+OURS = ".rondel"
+RUN = f"{OURS}/run"
+RESTORED = "restored.jsonl"  # of a run: what it put back
+HEAL_MAX = 5  # how often a document is put back for one change before that is given up
 
 
 class Session(Generic[S]):
@@ -47,6 +56,9 @@ class Session(Generic[S]):
         self.journal = Journal(self.run / "journal.jsonl")
         self._identity: Identity | None = None
         self._written = Written(self.folder)
+        self._committed: Committed | None = None  # what a driver knows to be good
+        self._say: Callable[[str, dict[str, object]], None] = self.note
+        self._damaged = False  # before anything was remembered: that is not ours to put back
         self._state: S | None = None
         self._changed: set[str] = set()  # what we wrote, or saw changed, since the state was read
         self._looked = False  # at the disk, since the state was read
@@ -87,7 +99,20 @@ class Session(Generic[S]):
 
     @property
     def state(self) -> S:
-        """What the files show now."""
+        """What the files show now; for a driver, after what was damaged has been put back."""
+        if self._state is not None and not self._changed and not self._looked:
+            return self._state
+        theirs = self._put_back()
+        state = self._read()
+        if theirs and self._is_damaged(state):
+            for path, before in theirs.items():
+                self._restore(path, "nothing can be read from it", before)
+            state = self._read()
+        self._remember(state)
+        return state
+
+    def _read(self) -> S:
+        """The state again, after what is known to have changed."""
         if self._state is None:
             self._state = self.workflow.read(self.files, self.ref, self._given)
         elif self._changed or self._looked:
@@ -96,6 +121,77 @@ class Session(Generic[S]):
         self._changed.clear()
         self._looked = False
         return self._state
+
+    def check_version(self) -> None:
+        """NewerFile when a newer Rondel works on this session: then it is not ours to write to."""
+        for problem in newer_documents(self.files, self.workflow, self.state):
+            raise NewerFile(f"{self.ref.name}: {problem.file} {problem.message}: {problem.repair}")
+
+    # -- documents that somebody damages ------------------------------------------------
+
+    def guard(self, say: Callable[[str, dict[str, object]], None]) -> None:
+        """From now on documents that are damaged are put back, and `say` is told. For a driver."""
+        self._committed = Committed(self.folder, self.ref.beside)
+        self._say = say
+        state = self.state
+        self._damaged = self.workflow.summary(state).status is Status.DAMAGED
+        self._remember(state)
+
+    def _is_damaged(self, state: S) -> bool:
+        """Whether a change made the session one that nobody can go on with."""
+        return not self._damaged and self.workflow.summary(state).status is Status.DAMAGED
+
+    def _remember(self, state: S) -> None:
+        """Take the documents that are new as they are; those that are no documents now are left alone."""
+        if self._committed is None:
+            return
+        for path in (*self.workflow.documents(state), *_ours(self.files)):
+            if path not in self._committed:
+                data = self.files.data(path)
+                if data is not None and self._committed.fault(path, data) is None:
+                    self._committed.remember(path, data)
+
+    def _put_back(self) -> dict[str, bytes]:
+        """Put back the changed documents that are damaged; of the others, what they were before."""
+        theirs: dict[str, bytes] = {}
+        if self._committed is None:
+            return theirs
+        for path in self._committed.among(frozenset(self._changed)):
+            data = self.files.data(path)
+            why = self._committed.fault(path, data)
+            if why is not None:
+                self._restore(path, why)
+            elif data is not None and data != (before := self._committed.last(path)):
+                theirs[path] = before
+                self._committed.remember(path, data)
+        return theirs
+
+    def _restore(self, path: str, why: str, data: bytes | None = None) -> None:
+        """Put one document back, and say so."""
+        if self._committed is None:
+            return
+        if data is not None:
+            self._committed.remember(path, data)
+        done = self._committed.restore(path, why)
+        for touched in filter(None, (path, done.aside)):
+            self.files.forget(touched)
+            self._changed.add(touched)
+        kept = f"; what was there is in {done.aside}" if done.aside else ""
+        fields: dict[str, object] = {"file": path, "why": why, "aside": kept}
+        append_line(self.run / RESTORED, json.dumps(fields))
+        self._say("restored", fields)
+
+    def _heal(self, changes: Sequence[Change]) -> bool:
+        """Read the documents that are to be changed; whether one had to be put back."""
+        found = False
+        for path in _paths(changes):
+            if self._committed is not None and path in self._committed:
+                self.files.forget(path)
+                why = self._committed.fault(path, self.files.data(path))
+                if why is not None:
+                    self._restore(path, why)
+                    found = True
+        return found
 
     def refresh(self) -> None:
         """See what others changed on the disk."""
@@ -122,6 +218,7 @@ class Session(Generic[S]):
         self.files.refresh("..")
         if before == [self.files.digest(f"../{name}") for name in self.ref.beside]:
             return False
+        self._changed |= {f"../{name}" for name in self.ref.beside}
         self._state = None
         return True
 
@@ -136,21 +233,96 @@ class Session(Generic[S]):
 
         `seen` holds the digests that declared files had when the action began.
         """
+        if lease is None and changes:
+            self.check_version()
         try:
-            applied = apply_changes(
-                self.folder,
-                changes,
-                written=self._written,
-                seen=seen,
-                beside=self.ref.beside,
-                guard=lease.check if lease else None,
-            )
+            applied = self._apply(changes, seen, lease)
         finally:
             for path in (*_paths(changes), WRITTEN, ASIDE):
                 self.files.forget(path)
             self._changed.update(_paths(changes))
         wrote = {c.path: digest(c.data) for c in applied.changes if isinstance(c, Write)}
         return {p: d for p, d in wrote.items() if not p.startswith(ASIDE)}, applied.kept
+
+    def _apply(
+        self, changes: Sequence[Change], seen: Mapping[str, str | None], lease: Lease | None
+    ) -> Applied:
+        """Carry out changes; where a document is damaged, again after it has been put back."""
+        good = self._committed
+        known = frozenset(p for p in _paths(changes) if good is not None and good.holds_something(p))
+        if good is not None and not all(map(good.looks_whole, known)):
+            self._heal(changes)
+        for left in reversed(range(HEAL_MAX)):
+            try:
+                return apply_changes(
+                    self.folder,
+                    changes,
+                    written=self._written,
+                    seen=seen,
+                    beside=self.ref.beside,
+                    guard=lease.check if lease else None,
+                    after=partial(self._was_written, changes),
+                    known=known,
+                    version=self.workflow.schema_version,
+                )
+            except LostLease:
+                raise
+            except RondelError:
+                if not left or not self._heal(changes):
+                    raise
+        raise AssertionError("the last try gives or raises")
+
+    def _was_written(self, changes: Sequence[Change], path: str, data: bytes | None) -> None:
+        """Remember what we left, and that what we moved away is not missing."""
+        if self._committed is None:
+            return
+        if any(isinstance(change, Aside) and change.path == path for change in changes) and data is None:
+            self._committed.forget(path)
+        elif data and (
+            path in self._committed or any(isinstance(c, Edit) and c.path == path for c in changes)
+        ):
+            self._committed.remember(path, data)
+
+
+def newer_documents(files: Snapshot, workflow: Workflow[S], state: S) -> tuple[Problem, ...]:
+    """The documents of a session that a newer Rondel wrote."""
+    versions = [
+        *((path, workflow.schema_version) for path in workflow.documents(state) if path.endswith(".json")),
+        *((path, VERSION) for path in _ours(files)),
+    ]
+    return tuple(
+        Problem(
+            "newer-version",
+            path,
+            f"is of a newer version (schema_version {found}; this Rondel knows {known}) and is left as it is",
+            "upgrade Rondel",
+        )
+        for path, known in versions
+        if (found := newer(files.json(path), known)) is not None
+    )
+
+
+def _ours(files: Snapshot) -> Iterator[str]:
+    """The documents that every session has: its own id, and what a person asked for."""
+    for name in files.names(OURS):
+        if name == "session.json" or (name.startswith("request-") and name.endswith(".json")):
+            yield f"{OURS}/{name}"
+
+
+def restored(files: Snapshot) -> tuple[Problem, ...]:
+    """What the last run of the session with these files had to put back."""
+    lines = (files.text(f"{RUN}/{RESTORED}") or "").splitlines()
+    found = (note for line in lines if isinstance(note := parse_json(line.encode()), dict))
+    return tuple(
+        Problem(
+            "document-restored",
+            str(note.get("file")),
+            f"it was damaged while a run went on ({note.get('why')}), and was put back as it was last written"
+            f"{note.get('aside')}",
+            "nothing to do; find out who damaged it",
+        )
+        for note in found
+    )
 
 
 def _paths(changes: Sequence[Change]) -> Iterator[str]:

@@ -18,10 +18,10 @@ from rondel.errors import RondelError
 from rondel.model.snapshot import is_deep, parse_json
 from rondel.store import files
 from rondel.store.locks import locked
+from rondel.store.written import ASIDE
 
 BYTES_MAX = 64 * 1024 * 1024  # of all documents together; what does not fit is not remembered
 LOG = ".ndjson"
-ASIDE = ".rondel/aside"
 
 
 class Restored(NamedTuple):
@@ -62,6 +62,10 @@ class Committed:
         """What the document was last."""
         return self._good.get(path, b"")
 
+    def holds_something(self, path: str) -> bool:
+        """Whether the document was there, with anything in it."""
+        return len(self.last(path).strip()) > len(b"{}")
+
     def forget(self, path: str) -> None:
         """It was moved away on purpose."""
         self._bytes -= len(self._good.pop(path, b""))
@@ -81,6 +85,8 @@ class Committed:
         value = parse_json(data)
         if not isinstance(value, dict):
             return "it is no JSON object" if value is not None else "it does not parse as JSON"
+        if not value and self.holds_something(path):
+            return "nothing is left in it"
         return "it is nested too deeply" if is_deep(value) else None
 
     def looks_whole(self, path: str) -> bool:

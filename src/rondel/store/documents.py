@@ -55,7 +55,7 @@ def edit_bytes(
 ) -> Edited:
     """Like `edit`; also gives what the file holds now.
 
-    With `is_there` the caller knows the document: one that is gone is damaged, not new. One of
+    With `is_there` the caller knows the document: one that is gone or empty is damaged, not new. One of
     a higher `version` is not changed: NewerFile.
     """
     files.make_folder(path.parent)
@@ -64,6 +64,8 @@ def edit_bytes(
         if held is None and is_there:
             raise _damaged(path, "it is gone")
         old = {} if held is None else _known(path, _parse(path, held), version)
+        if is_there and not old:
+            raise _damaged(path, "nothing is left in it")
         before = _plain(old)
         new = change(old)
         differs = _plain(new) != before

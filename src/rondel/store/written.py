@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rondel.model.changes import Change, Keep, Write
 from rondel.model.digests import digest
+from rondel.model.versions import VERSION
 from rondel.model.written import WRITTEN, line, marks_in
 from rondel.store import disk, files, logs
-from rondel.store.changes import Replace, carry_out, digest_of
+from rondel.store.changes import After, Replace, carry_out, digest_of
 
 ASIDE = ".rondel/aside"
 NAME_MAX = 200  # bytes of a name under `aside/`, before its ending
@@ -93,10 +94,14 @@ def apply_changes(
     seen: Mapping[str, str | None] | None = None,
     beside: frozenset[str] = frozenset(),
     guard: Callable[[], None] | None = None,
+    after: After | None = None,
+    known: Container[str] = (),
+    version: int = VERSION,
 ) -> Applied:
     """Carry out the changes; nothing that somebody else wrote is lost: see `Write`.
 
-    `seen` holds the digests that declared files had when the action began.
+    `seen` holds the digests that declared files had when the action began; for the rest see
+    `carry_out`.
     """
     if guard is not None:
         guard()
@@ -104,7 +109,16 @@ def apply_changes(
     note_ours(folder, changes, record, beside)
     writes = [change for change in changes if isinstance(change, Write)]
     settle = _Settling(folder, beside, record, writes, seen or {})
-    done = carry_out(folder, changes, beside=beside, guard=guard, settle=settle)
+    done = carry_out(
+        folder,
+        changes,
+        beside=beside,
+        guard=guard,
+        after=after,
+        settle=settle,
+        known=known,
+        version=version,
+    )
     return Applied(done, settle.kept)
 
 

@@ -73,6 +73,10 @@ class Cycle(Workflow[State]):
         """See `Workflow`."""
         return summary(state)
 
+    def documents(self, state: State) -> Iterable[str]:
+        """See `Workflow`."""
+        return (layout.state_file(state.id), layout.LOG)
+
     def frozen(self, state: State) -> Iterable[str]:
         """See `Workflow`."""
         under_way = state.turn.number if state.turn else None

@@ -83,6 +83,10 @@ class Feature(Workflow[State]):
         """See `Workflow`."""
         return look_for_base(look, *probe.args)
 
+    def documents(self, state: State) -> Iterable[str]:
+        """See `Workflow`."""
+        return (layout.META,)
+
     def frozen(self, state: State) -> Iterable[str]:
         """See `Workflow`. A completed phase is redone by asking for it, not by the way."""
         return [f"{layout.PARTS}/{phase}" for phase in REVIEWED if phase in state.completed]

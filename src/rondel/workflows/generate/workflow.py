@@ -14,7 +14,7 @@ from rondel.model.summary import Summary
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
 from rondel.workflows.generate import layout
 from rondel.workflows.generate.apply import apply, check
-from rondel.workflows.generate.models import FINAL
+from rondel.workflows.generate.models import FINAL, SCHEMA_VERSION
 from rondel.workflows.generate.people import retry_stopped
 from rondel.workflows.generate.plan import plan
 from rondel.workflows.generate.prompting import question
@@ -26,6 +26,7 @@ class Generate(Workflow[State]):
     """One session per folder of `.aiwf/sessions/`."""
 
     name = "generate"
+    schema_version = SCHEMA_VERSION
 
     def sessions(self, repo: Snapshot) -> Iterator[SessionRef]:
         """Every folder with a `session.json`."""
@@ -58,6 +59,10 @@ class Generate(Workflow[State]):
     def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
         """See `Workflow`. A retry goes on with what ended with an error."""
         return retry_stopped(state, at) if word == "retry" and state.session is not None else ()
+
+    def documents(self, state: State) -> Iterable[str]:
+        """See `Workflow`."""
+        return (layout.SESSION,)
 
     def frozen(self, state: State) -> Iterable[str]:
         """See `Workflow`. Every iteration before the current one, and the complete cycles."""

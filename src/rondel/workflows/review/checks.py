@@ -8,6 +8,7 @@ never simply clean.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Protocol
 
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.names import inside
+from rondel.model.trouble import machine
 from rondel.workflows.review.analysers.base import TYPES, Analyser, ChangedFile, Hit, Looked, Run
 from rondel.workflows.review.analysers.complexity import COMPLEXITY
 from rondel.workflows.review.analysers.parsable import PARSABLE
@@ -105,8 +107,9 @@ def _read(root: Path, path: str) -> tuple[bytes | None, str]:
         full = root / inside(path, "changed file")
         if not full.resolve().is_relative_to(root.resolve()) or full.is_symlink() or not full.is_file():
             return None, "it is not a regular file"
-        with full.open("rb") as f:
-            data = f.read(FILE_BYTES_MAX + 1)
+        with machine("read", full), full.open("rb") as f:
+            size = os.fstat(f.fileno()).st_size  # as much memory as there is to read, not as there may be
+            data = f.read(min(size, FILE_BYTES_MAX + 1))
     except (OSError, UnsafePath) as e:
         return None, str(e)
     return (data, "") if len(data) <= FILE_BYTES_MAX else (None, f"it has more than {FILE_BYTES_MAX} bytes")

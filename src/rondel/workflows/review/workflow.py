@@ -26,9 +26,11 @@ from rondel.workflows.review.read import (
     reviews_are_gone,
 )
 from rondel.workflows.review.request import SETTINGS, requests_in
+from rondel.workflows.review.rounds import round_in
 from rondel.workflows.review.standards import look_at_standards
 from rondel.workflows.review.target import pin, target_of
 
+ROUNDS_GUARDED = 3  # the one under way and those it carries on from
 STEPS = 7  # standards, change, context, aggregation, discourse, synthesis, final; and one per reviewer
 STEPS_BEFORE = {
     Phase.CONTEXT: 0,
@@ -94,6 +96,11 @@ class Review(Workflow[ReviewState]):
             case "moved", (asked, base, head):
                 return probes.look_moved(target_of(json.loads(asked)), base, head, look)
         raise RondelError(f"the review has no probe {probe.name!r}")
+
+    def documents(self, state: ReviewState) -> Iterable[str]:
+        """`state.json`, and what the last rounds came to: the next one carries on from it."""
+        last = list(state.round_folders.items())[-ROUNDS_GUARDED:]
+        return (layout.STATE, *(round_in(state.files, *found).files.meta for found in last))
 
     def frozen(self, state: ReviewState) -> Iterable[str]:
         """The complete rounds."""

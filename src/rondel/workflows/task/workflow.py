@@ -80,6 +80,10 @@ class TaskWorkflow(Workflow[State]):
         """See `Workflow`."""
         return applying.apply(state, action, outcome)
 
+    def documents(self, state: State) -> Iterable[str]:
+        """See `Workflow`."""
+        return (layout.SESSION, *(task.file for task in state.tasks.values()))
+
     def summary(self, state: State) -> Summary:
         """See `Workflow`."""
         return summary(state)

@@ -1,0 +1,20 @@
+"""Documents that are damaged while a driver runs are put back, and the run goes on."""
+
+from __future__ import annotations
+
+from support.damage import cases, damaged_and_whole, points_of, sibling
+from support.kills import undisturbed
+
+Extended = sibling(__file__, "test_kill").Extended
+
+DOCUMENTS = ["../*.json", "coordination/state.ndjson", ".rondel/request-*.json"]
+
+
+def test_a_damaged_document_is_put_back_and_the_cycle_ends_as_if_nothing_had_happened(tmp_path):
+    calm = undisturbed(Extended(tmp_path / "calm"))
+    points = points_of(Extended(tmp_path / "counted"))
+    put_back = [
+        damaged_and_whole(Extended(tmp_path / str(number)), *case, calm)
+        for number, case in enumerate(cases(DOCUMENTS, 4, points))
+    ]
+    assert any(put_back)

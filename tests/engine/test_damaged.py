@@ -1,0 +1,183 @@
+"""A document that is damaged while a driver runs: put aside, put back, said; and the run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from harness import REF, hall, repository, start
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from small import SmallWorkflow
+
+from rondel.agents.base import Request
+from rondel.api import Hall
+from rondel.cli.live import event_line
+from rondel.engine.report import Stopped
+from rondel.model.summary import Status
+from rondel.store import committed
+from rondel.store.committed import Committed
+from support.damage import DAMAGES
+from support.scripted import Scripted
+
+
+@pytest.fixture
+def root(tmp_path):
+    made = repository(tmp_path / "repo")
+    start(made, auto=True, width=1)
+    return made
+
+
+def meddling(do: Callable[[Path], object], name: str = "state.json") -> Scripted:
+    """An agent that does something to a document, once, before it answers."""
+    done: list[bool] = []
+
+    def answer(request: Request) -> str:
+        session = next(p for p in request.spool.parents if p.name == ".rondel").parent
+        if not done:
+            done.append(True)
+            do(session / name)
+        return f"An answer to {request.action}.\n"
+
+    return Scripted(answer)
+
+
+@pytest.mark.parametrize("name", ["state.json", ".rondel/request-1.json"])
+@pytest.mark.parametrize("how", DAMAGES)
+def test_whatever_is_done_to_a_document_it_is_put_back_and_said(root, how, name):
+    session = root / REF.folder
+    (session / "state.json").write_text('{"theirs": ["kept", 1]}\n')
+    agent = meddling(DAMAGES[how], name)
+    assert hall(root, agent).drive(REF).exit_code == 0
+    assert json.loads((session / "state.json").read_text()) == {
+        "theirs": ["kept", 1],
+        "phase": "final.md",
+        "done": "yes",
+    }
+    lines = (session / ".rondel/run/journal.jsonl").read_text().splitlines()
+    (said,) = [event for line in lines if (event := json.loads(line))["kind"] == "restored"]
+    assert said["file"] == name
+    aside = [p for p in (session / ".rondel/aside").glob("*") if ".rondel-tmp-" not in p.name]
+    assert [".damaged-1" in p.name for p in aside] == ([] if how == "deleted" else [True])
+    assert "put back as it was last written" in event_line("restored", said)
+    (problem,) = hall(root).summary(REF).problems
+    assert problem.rule == "document-restored"
+    assert problem.file == name
+    assert how == "deleted" or aside[0].name in problem.message
+    assert [p.rule for _, p in hall(root).doctor()] == ["document-restored"]
+
+
+def test_a_change_by_hand_that_reads_well_is_the_state_from_then_on(root):
+    def by_hand(path: Path) -> None:
+        path.write_text(json.dumps({**json.loads(path.read_text()), "mine": True}))
+
+    assert hall(root, meddling(by_hand)).drive(REF).exit_code == 0
+    state = json.loads((root / REF.folder / "state.json").read_text())
+    assert state["mine"] is True
+    assert state["done"] == "yes"
+    assert hall(root).summary(REF).problems == ()
+
+
+def test_what_leaves_a_session_that_nobody_can_go_on_with_is_damage_too(root):
+    request = root / REF.folder / ".rondel/request-1.json"
+    request.write_text(json.dumps({"width": 1, "auto": False}))
+    agent = meddling(lambda path: path.write_text('{"auto": false}\n'), ".rondel/request-1.json")
+
+    class Strict(SmallWorkflow):
+        def summary(self, state):
+            found = super().summary(state)
+            return found if state.width else replace(found, status=Status.DAMAGED)
+
+    there = Hall(root, workflows={"small": Strict()}, build=lambda _: agent)
+    assert there.drive(REF).stopped is Stopped.WAITING
+    assert json.loads(request.read_text())["width"] == 1
+    (problem,) = hall(root).summary(REF).problems
+    assert "nothing can be read from it" in problem.message
+
+
+def test_what_was_damaged_before_a_driver_came_stays_as_it_is(root):
+    request = root / REF.folder / ".rondel/request-1.json"
+    request.write_text("{ not json")
+    agent = Scripted()
+    report = hall(root, agent).drive(REF)
+    assert report.stopped is Stopped.FAILED
+    assert request.read_text() == "{ not json"
+    assert hall(root).summary(REF).status is Status.DAMAGED
+    assert agent.seen == []
+
+
+def test_the_next_run_says_nothing_of_what_the_one_before_put_back(root):
+    hall(root, meddling(DAMAGES["cut"])).drive(REF)
+    hall(root).drive(REF)
+    assert hall(root).summary(REF).problems == ()
+    assert list((root / REF.folder / ".rondel/aside").glob("*.damaged-1")), "it is still there to look at"
+
+
+def test_a_document_that_is_damaged_before_each_of_our_writes_is_put_back_each_time(root):
+    (root / REF.folder / "state.json").write_text("{}")
+
+    class Hostile(SmallWorkflow):
+        def begin(self, state, action, at):
+            (root / REF.folder / "state.json").write_text("[]")
+            return super().begin(state, action, at)
+
+    done = Hall(root, workflows={"small": Hostile()}, build=lambda _: Scripted()).drive(REF)
+    assert done.exit_code == 0
+    assert len(list((root / REF.folder / ".rondel/aside").glob("state.json.damaged-*"))) == 4
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=200), good=st.dictionaries(st.text(max_size=5), st.integers(), max_size=3))
+def test_any_bytes_are_either_a_document_or_put_back(tmp_path, data, good):
+    known = Committed(tmp_path)
+    before = json.dumps(good).encode()
+    path = tmp_path / "state.json"
+    path.write_bytes(before)
+    known.remember("state.json", before)
+    path.write_bytes(data)
+    why = known.fault("state.json", data)
+    try:
+        is_document = isinstance(json.loads(data), dict)
+    except (ValueError, RecursionError):
+        is_document = False
+    assert (why is None) == (is_document and (bool(json.loads(data)) or not good))
+    if why is not None:
+        done = known.restore("state.json", why)
+        assert path.read_bytes() == before
+        assert (tmp_path / done.aside).read_bytes() == data
+
+
+@settings(deadline=None)
+@given(kept=st.lists(st.binary(min_size=1, max_size=20), max_size=5), added=st.binary(max_size=20))
+def test_a_log_may_grow_and_nothing_else(kept, added):
+    known = Committed(Path("/nowhere"))
+    log = b"".join(kept)
+    known.remember("x.ndjson", log)
+    assert known.fault("x.ndjson", log + added) is None
+    if log:
+        assert known.fault("x.ndjson", log[:-1]) is not None
+
+
+def test_what_is_remembered_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(committed, "BYTES_MAX", 100)
+    known = Committed(tmp_path)
+    for number in range(50):
+        known.remember(f"{number}.json", b'{"a": 1234}')
+        known.remember(f"{number}.json", b'{"a": 12345}')
+    assert sum(f"{n}.json" in known for n in range(50)) == 100 // 12
+    known.forget("0.json")
+    known.remember("new.json", b'{"a": 12345}')
+    assert "new.json" in known
+
+
+def test_a_file_where_a_folder_belongs_is_put_aside_too(tmp_path):
+    known = Committed(tmp_path)
+    known.remember("a/b/c.json", b"{}")
+    (tmp_path / "a").write_text("in the way")
+    done = known.restore("a/b/c.json", "it is gone")
+    assert (tmp_path / "a/b/c.json").read_bytes() == b"{}"
+    assert done.aside == ""
+    assert (tmp_path / ".rondel/aside/a.damaged-1").read_text() == "in the way"
