@@ -24,8 +24,10 @@ from pathlib import Path
 from typing import IO
 
 from rondel.agents.git import Git, held
-from rondel.errors import GitError
+from rondel.errors import GitError, NewerFile
 from rondel.model.digests import digest
+from rondel.model.trouble import machine
+from rondel.model.versions import VERSION, message, newer
 
 LOCK_S = 3600.0
 REMOVED = "rondel-removed"  # where git's notes about a worktree go while they are removed
@@ -143,7 +145,7 @@ class Worktrees:
         file = self.mark_file(path)
         temporary = _half_written(file)
         with temporary.open("w", encoding="utf-8") as f:
-            json.dump(asdict(mark), f)
+            json.dump({"schema_version": VERSION, **asdict(mark)}, f)
             f.flush()
             os.fsync(f.fileno())
         temporary.replace(file)
@@ -156,8 +158,9 @@ class Worktrees:
     def marks(self, kind: str) -> Iterator[tuple[Path, Mark]]:
         """Every mark of a kind, also of worktrees that are not whole any more."""
         for file in sorted((self.root / kind).glob("*.json")):
-            if (mark := _load(file)) is not None:
-                yield file.with_suffix(""), mark
+            with suppress(NewerFile):
+                if (mark := _load(file)) is not None:
+                    yield file.with_suffix(""), mark
 
     # -- worktrees ------------------------------------------------------------------------
 
@@ -317,9 +320,14 @@ def _half_written(mark_file: Path) -> Path:
 
 
 def _load(file: Path) -> Mark | None:
+    """A mark; None for one that is damaged. One of a newer Rondel is an error: its worktree is not ours."""
     try:
-        return Mark(**json.loads(file.read_bytes()))
-    except (OSError, ValueError, TypeError):
+        with machine("read", file):  # one that cannot be opened now is not missing
+            found = json.loads(file.read_bytes())
+        if (version := newer(found)) is not None:
+            raise NewerFile(message(str(file), version, VERSION))
+        return Mark(**{name: value for name, value in found.items() if name != "schema_version"})
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
