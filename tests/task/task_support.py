@@ -108,6 +108,13 @@ def session(root: Path, tasks: list[dict], topic: str = "The topic") -> SessionR
     return ref
 
 
+def put_identity(root: Path, ref: SessionRef, name: str = "0123456789abcdef") -> None:
+    """The session was begun here."""
+    path = root / ref.folder / ".rondel/session.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"schema_version": 1, "id": name, "branch": "main", "base": None}))
+
+
 def run(
     here: Hall,
     ref: SessionRef,

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from task_support import REPORT, git, repository, statuses, step, task
+from task_support import REPORT, git, put_identity, repository, statuses, step, task
 
 from rondel.workflows.task import files
+from rondel.workflows.task import read as reading
 
 PLAN = (
     '```json\n[{"title": "First", "focus_paths": ["a"]}, {"title": "Second", "depends_on": ["IMPL-1"]}]\n```'
@@ -237,3 +238,69 @@ def test_doctor_mends_markers(root):
     assert "remove the marker: done" in rondel(root, "doctor", "--repair", code=1)
     rondel(root, "doctor")
     assert files.markers(root) == ["WFS-one"]
+
+
+def test_a_person_declares_a_task_done_with_a_reason_that_is_kept(root):
+    rondel(root, "task", "start", "Auth")
+    for title in ("First", "Second"):
+        rondel(root, "task", "add", title, *(["--depends-on", "IMPL-1"] if title == "Second" else []))
+    folder = root / ".workflow" / files.active(root)
+    put_identity(root, reading.ref_of(folder.name))
+    assert "--reason" in rondel(root, "task", "complete", "IMPL-1", code=2)
+    assert statuses(root, reading.ref_of(folder.name))["IMPL-1"] == "pending"
+    rondel(root, "task", "complete", "IMPL-9", "--reason", "x", code=2)
+    rondel(root, "task", "complete", "--reason", "x", code=2)
+    rondel(root, "task", "complete", "IMPL-1", "--reason", "Ann did it by hand in 3f2a")
+    word = json.loads((folder / ".rondel/decisions/complete-IMPL-1-1.json").read_text())
+    assert (word["answer"], word["by"], word["comment"]) == (
+        "complete",
+        "person",
+        "Ann did it by hand in 3f2a",
+    )
+    summary = (folder / ".summaries/IMPL-1-summary.md").read_text()
+    assert "Declared done by a person" in summary
+    assert "Ann did it by hand in 3f2a" in summary
+    assert "- [x] **IMPL-1" in (folder / "TODO_LIST.md").read_text()
+    rondel(root, "task", "complete", "IMPL-1", "--reason", "again", code=5)
+    rondel(root, "task", "run")
+    assert [p.name for p in (root / "out").iterdir()] == ["IMPL-2.txt"]
+    shown = json.loads(rondel(root, "status", "task:", "--json"))["sessions"][0]
+    assert (shown["problems"], shown["status"]) == ([], "active")
+    rondel(root, "task", "complete")
+    shown = json.loads(rondel(root, "status", "task:", "--json"))["sessions"][0]
+    assert (shown["problems"], shown["status"]) == ([], "completed")
+
+
+def test_a_reopened_task_is_done_anew_and_what_it_left_is_kept(root):
+    rondel(root, "task", "start", "Auth")
+    rondel(root, "task", "add", "First")
+    ref = reading.ref_of(files.active(root))
+    put_identity(root, ref)
+    folder = root / ref.folder
+    rondel(root, "task", "reopen", "IMPL-1", code=5)
+    rondel(root, "task", "run")
+    before = (folder / ".summaries/IMPL-1-summary.md").read_text()
+    rondel(root, "task", "reopen", "IMPL-1", "--reason", "the tests were wrong")
+    assert statuses(root, ref) == {"IMPL-1": "pending"}
+    assert (folder / ".rondel/parts/replaced/1-IMPL-1-summary.md").read_text() == before
+    word = json.loads((folder / ".rondel/decisions/reopen-IMPL-1-1.json").read_text())
+    assert (word["answer"], word["comment"]) == ("reopen", "the tests were wrong")
+    said = rondel(root, "task", "run")
+    assert "IMPL-1: First (m)" in said  # somebody was asked
+    assert statuses(root, ref) == {"IMPL-1": "completed"}
+    rondel(root, "task", "complete", "IMPL-1", "--reason", "x", code=5)
+
+
+def test_status_names_what_was_completed_by_nobody_here(root):
+    rondel(root, "task", "start", "Auth")
+    rondel(root, "task", "add", "First")
+    ref = reading.ref_of(files.active(root))
+    put_identity(root, ref)
+    put(root, task("IMPL-1", "First", status="completed"))
+    assert "IMPL-1 says completed, and Rondel did not complete it" in rondel(root, "status", "task:")
+    shown = json.loads(rondel(root, "status", "task:", "--json"))["sessions"][0]
+    assert [(p["rule"], p["file"]) for p in shown["problems"]] == [
+        ("completed-elsewhere", ".task/IMPL-1.json")
+    ]
+    assert shown["progress"] == {"done": 0, "total": 1}
+    assert shown["state"]["tasks"][0]["completed_elsewhere"] is True

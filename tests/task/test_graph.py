@@ -130,7 +130,7 @@ def test_following_each_change_shows_what_reading_everything_shows(edges, moves)
         whole = read.read(files, followed.ref)
         assert followed.front == whole.front
         assert followed.tasks == whole.tasks
-        assert followed.adoptable == whole.adoptable
+        assert followed.claims == whole.claims
 
 
 def test_any_other_change_of_a_task_is_read_whole():

@@ -108,6 +108,7 @@ _LINES = {
     "outdated": "! {action}: what it was asked about changed; it is asked again",
     "kept": "! {file}: {why}: {aside}",
     "restored": "! {file}: {why}; put back as it was last written{aside}",
+    "problem": "! {file}: {message}",
 }
 
 
@@ -118,7 +119,8 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
         who = fields.get("agent")
         return f"… {action}" + (f" ({who})" if who else "")
     if kind in _LINES:
-        return _LINES[kind].format(**{"action": action, "file": "", "why": "", "aside": "", **fields})
+        words = {"action": action, "file": "", "why": "", "aside": "", "message": ""}
+        return _one_line(_LINES[kind].format(**{**words, **fields, "action": action}))
     if kind != "finished":
         return ""
     if fields.get("ended") == Ended.DONE:

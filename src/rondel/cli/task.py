@@ -26,12 +26,12 @@ from rondel.errors import NothingToDo, RondelError, UsageError
 from rondel.model.identity import Identity, home
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
-from rondel.workflows.task import files, layout, trust
-from rondel.workflows.task.apply import reopened
+from rondel.workflows.task import files, ids, layout, trust
+from rondel.workflows.task.apply import declared, reopened, reopened_by_person
 from rondel.workflows.task.box import SANDBOX
 from rondel.workflows.task.complexity import Complexity
 from rondel.workflows.task.graph import derived_status
-from rondel.workflows.task.schema import TaskStatus, TaskType
+from rondel.workflows.task.schema import OPEN, TaskStatus, TaskType
 from rondel.workflows.task.state import State
 from rondel.workflows.task.summarise import effective_status
 from rondel.workflows.task.views import draw
@@ -173,11 +173,22 @@ def _jobs_asked_for(hall: Hall, ref: SessionRef) -> int | None:
 
 
 @command.command()
-@click.argument("name", required=False)
-def complete(name: str | None) -> None:
-    """End a session. Unfinished tasks are named, and stay as they are."""
+@click.argument("name", required=False, metavar="[SESSION | TASK]")
+@click.option("--reason", default="", help="Of a task: why it is done. It is kept with your word.")
+@session_option
+def complete(name: str | None, reason: str, session: str | None) -> None:
+    """End a session; or declare one TASK done, which Rondel did not do.
+
+    Unfinished tasks of a session are named, and stay as they are. A task is completed by your
+    word: the reason is recorded, its summary says so, and what waits for it may run.
+    """
     hall = here()
-    ref = _session(hall, name)
+    if name is not None and ids.numbers(name) is not None:
+        _declare(hall, _session(hall, session), name, reason)
+        return
+    if reason:
+        raise UsageError("--reason is for one task: rondel task complete IMPL-1 --reason WHY")
+    ref = _session(hall, name or session)
     state = _state(hall, ref)
     open_tasks = [t for t in state.graph.leaves if state.tasks[t].status is not TaskStatus.COMPLETED]
     with hall.hold(ref):
@@ -186,6 +197,49 @@ def complete(name: str | None) -> None:
     for task_id in open_tasks:
         task = state.tasks[task_id]
         say(f"  unfinished: {task_id} ({task.status}) {task.title}")
+
+
+def _declare(hall: Hall, ref: SessionRef, task_id: str, reason: str) -> None:
+    """A task is done because a person says so."""
+    state = _state(hall, ref)
+    leaf = _one_leaf(hall, ref, state, task_id)
+    if state.tasks[leaf].status is TaskStatus.COMPLETED:
+        raise NothingToDo(f"{leaf} is completed already; `rondel task reopen {leaf}` makes it due again")
+    if not reason.strip():
+        raise UsageError(f"say why it is done: rondel task complete {leaf} --reason WHY")
+    hall.change(ref, declared(state, leaf, hall.look.at, reason.strip()))
+    _redraw(hall, ref)
+    say(f"{leaf} is completed by your word; {layout.summary_file(leaf)} says so")
+
+
+@command.command()
+@click.argument("task_id")
+@click.option("--reason", default="", help="Why; it is kept, and whoever works on it again reads it.")
+@session_option
+def reopen(task_id: str, reason: str, session: str | None) -> None:
+    """Make a completed or blocked task pending again, to be done anew; its summary is kept aside."""
+    hall = here()
+    ref = _session(hall, session)
+    state = _state(hall, ref)
+    leaf = _one_leaf(hall, ref, state, task_id)
+    if state.tasks[leaf].stated in OPEN and leaf not in state.claims:
+        raise NothingToDo(f"{leaf} is {state.tasks[leaf].status}; `rondel task run {leaf}` runs it")
+    hall.change(ref, reopened_by_person(state, leaf, hall.look.at, reason.strip()))
+    _redraw(hall, ref)
+    say(f"{leaf} is pending again; `rondel task run {leaf}` does it anew")
+
+
+def _one_leaf(hall: Hall, ref: SessionRef, state: State, task_id: str) -> str:
+    """The one task that is meant, which nobody works on now."""
+    found = ids.resolve(task_id, state.tasks, ids.index(state.graph.order)) or task_id
+    _known(state, found)
+    if found in state.graph.children:
+        under = ", ".join(state.graph.children[found])
+        raise UsageError(f"{found} has subtasks; name one of these: {under}")
+    works = hall.summary(ref).status is Status.RUNNING
+    if works and state.tasks[found].stated is TaskStatus.ACTIVE:
+        raise UsageError(f"{found} is being worked on; `rondel stop {ref.name}` first")
+    return found
 
 
 # -- tasks ----------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from rondel.engine.session import Session
 from rondel.errors import MachineTrouble
 from rondel.model.actions import Action, Ask, Decide, Derive, Run
 from rondel.model.outcomes import Ended, Outcome
-from rondel.model.summary import Status, Summary
+from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
 from rondel.store.lease import Lease
@@ -78,6 +78,7 @@ class Driver(Generic[S]):
         self._refreshed = (time.monotonic(), 0.0)
         self._ticked = 0.0
         self._word: control.Word | None = None
+        self._said: set[Problem] = set()  # that this run met and said
         self._interrupted = False
         self._trouble: MachineTrouble | None = None
 
@@ -124,6 +125,7 @@ class Driver(Generic[S]):
         process.end_leftovers(self._session.run / "spool")
         await self._sweep()
         self._settle_open_tries()
+        self._say_problems(self._session.workflow.summary(self._session.state))
         self._lease.take_up()
         return True
 
@@ -423,7 +425,15 @@ class Driver(Generic[S]):
         notes.leave_heartbeat(self._session.run, self._flights, ledger, self._tools.clock())
         if self._view is not None:
             summary = self._session.workflow.summary(self._session.state)
+            self._say_problems(summary)
             self._view.tick(list(self._flights.values()), ledger, summary)
+
+    def _say_problems(self, summary: Summary) -> None:
+        """Say once what somebody wrote and does not count, so that nobody believes it did."""
+        for problem in summary.problems:
+            if problem.loud and problem not in self._said:
+                self._said.add(problem)
+                self._note("problem", file=problem.file, rule=problem.rule, message=problem.message)
 
     # -- the end ------------------------------------------------------------------------
 

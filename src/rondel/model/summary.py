@@ -23,7 +23,8 @@ class Status(StrEnum):
 class Problem:
     """Something a file shows that should not be. `repair` says what to do about it.
 
-    With `when_idle` it is one only while no driver works on the session.
+    With `when_idle` it is one only while no driver works on the session. A `loud` one is said
+    by a run that meets it, too.
     """
 
     rule: str
@@ -32,6 +33,7 @@ class Problem:
     repair: str = ""
     when_idle: bool = False
     repaired: bool = False
+    loud: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from rondel.model.actions import Action, Derive, Run
-from rondel.model.changes import Aside, Change, Document, Edit, Write, text
+from rondel.model.changes import Aside, Change, Document, Edit, Json, Write, text
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.times import stamp
 from rondel.workflows.task import flow, layout
 from rondel.workflows.task.proposals import proposal
+from rondel.workflows.task.read import completion_mark
 from rondel.workflows.task.schema import Task, TaskStatus, with_status
-from rondel.workflows.task.state import NO_WORK, State, TryStatus
+from rondel.workflows.task.state import NO_WORK, Claim, State, TryStatus
 from rondel.workflows.task.steps import OnError, unmet
-from rondel.workflows.task.summaries import summary
+from rondel.workflows.task.summaries import declared_summary, summary
 from rondel.workflows.task.variables import clean
 from rondel.workflows.task.views import draw, due_now, with_progress
 
@@ -48,12 +49,18 @@ def apply(state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
     if action.path.startswith(f"{layout.STEPS}/"):
         return _step(state, task, action, outcome)
     if isinstance(action, Derive):
-        return (
-            _completed(state, task)
-            if task.id in state.adoptable
-            else _blocked(state, task, _why(state, task))
-        )
+        return _settled(state, task, outcome)
     return _worked(state, task, action, outcome)
+
+
+def _settled(state: State, task: Task, outcome: Outcome) -> list[Change]:
+    """What follows from what its files claim, else from what came of its steps."""
+    claim = state.claims.get(task.id)
+    if claim is Claim.SUMMARY:
+        return _completed(state, task)
+    if claim is Claim.SET_BACK and outcome.finished_at:
+        return reopened(state, task.id, outcome.finished_at, "set to pending by hand")
+    return _blocked(state, task, _why(state, task))
 
 
 def task_of(state: State, action: Action) -> Task | None:
@@ -74,20 +81,31 @@ def _with(state: State, task: Task, status: TaskStatus, error: str = "") -> Stat
     return replace(state, tasks=tasks, front=state.front.moved(state.graph, task.id, task.status, tasks))
 
 
-def _status(task: Task, status: TaskStatus, error: str = "") -> Edit:
+def _status(
+    task: Task, status: TaskStatus, error: str = "", completion: Mapping[str, Json] | None = None
+) -> Edit:
     def change(body: Document) -> Document:
-        return with_status(body, task.inner, status, error)
+        return with_status(body, task.inner, status, error, completion or {})
 
     return Edit(task.file, change)
 
 
-def _completed(state: State, task: Task, name: str | None = None) -> list[Change]:
-    """A task is completed: the documents show it, then its file says it."""
+def _completed(state: State, task: Task, words: Write | None = None, **facts: Json) -> list[Change]:
+    """A task is completed: its summary and the documents show it, then its file says it.
+
+    In a session that was begun here the file says it with the engine's mark: without that
+    mark nobody's `completed` counts.
+    """
     after = _with(state, task, TaskStatus.COMPLETED)
-    if name is not None:
-        after = replace(after, summaries=after.summaries | {name})
+    if words is not None:
+        after = replace(after, summaries=after.summaries | {words.path.rpartition("/")[2]})
     drawn = draw(after) if due_now(after) else []
-    return [*drawn, _status(task, TaskStatus.COMPLETED)]
+    completion: dict[str, Json] = {}
+    if state.begun is not None:
+        number = state.work.get(task.id, NO_WORK).number
+        completion = {**facts, "mark": completion_mark(state.begun, task.id, number)}
+    shown = [words] if words is not None else []
+    return [*shown, *drawn, _status(task, TaskStatus.COMPLETED, completion=completion)]
 
 
 def _blocked(state: State, task: Task, error: str) -> list[Change]:
@@ -156,7 +174,7 @@ def _worked(state: State, task: Task, action: Action, outcome: Outcome) -> list[
         path = layout.summary_file(task.id)
         words = text(path, clean(summary(task, outcome, state.request.checks)))
         own = [text(action.path, clean(outcome.text))] if action.path != path else []
-        return [*own, words, *_completed(state, task, path.rpartition("/")[2])]
+        return [*own, *_completed(state, task, words, by="rondel", commit=outcome.commit)]
     if outcome.ended is Ended.CONFLICT and work.number < ROUNDS_MAX:
         return [round_ended(task.id, work.number, outcome.error, outcome.finished_at)]
     return _blocked(state, task, outcome.error)
@@ -178,6 +196,33 @@ def reopened(state: State, task_id: str, at: datetime, why: str) -> list[Change]
         round_ended(task_id, work.number, why, at),
         _status(task, TaskStatus.PENDING),
     ]
+
+
+def declared(state: State, task_id: str, at: datetime, why: str) -> list[Change]:
+    """The changes that make a task completed by a person's word: the word itself, then its summary."""
+    task = state.tasks[task_id]
+    work = state.work.get(task_id, NO_WORK)
+    old = [n for n in layout.summary_names(task_id) if n in state.summaries]
+    before = "\n\n".join(state.files.text(f"{layout.SUMMARIES}/{n}") or "" for n in old)
+    words = text(layout.summary_file(task_id), clean(declared_summary(task, why, at, before)))
+    return [
+        _word("complete", task_id, work.number, at, why),
+        *(Aside(f"{layout.SUMMARIES}/{n}", f"{layout.REPLACED}/{work.number}-{n}") for n in old),
+        *_completed(state, task, words, by="person", at=stamp(at)),
+    ]
+
+
+def reopened_by_person(state: State, task_id: str, at: datetime, why: str) -> list[Change]:
+    """The changes that make a task due again by a person's word, which is kept."""
+    work = state.work.get(task_id, NO_WORK)
+    words = f"reopened by a person: {why}" if why else "reopened by a person"
+    return [_word("reopen", task_id, work.number, at, why), *reopened(state, task_id, at, words)]
+
+
+def _word(word: str, task_id: str, number: int, at: datetime, why: str) -> Write:
+    """A person's word about a task, recorded as a decision."""
+    body = {"answer": word, "by": "person", "at": stamp(at), "comment": clean(why)[:ERROR_MAX]}
+    return text(layout.word_file(word, task_id, number), json.dumps(body, indent=2, ensure_ascii=False))
 
 
 def _proposed(state: State, path: str, outcome: Outcome) -> Sequence[Change]:

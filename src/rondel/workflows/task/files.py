@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -10,12 +11,13 @@ from pathlib import Path
 import platformdirs
 
 from rondel.errors import DamagedFile, RondelError, UsageError
-from rondel.model.changes import Document
+from rondel.model.changes import Document, Edit, text
 from rondel.model.names import slug
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
 from rondel.store import disk, documents, files
+from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import write_ours
 from rondel.workflows.task import documents as views
@@ -111,6 +113,9 @@ def _set_status(folder: Path, status: SessionStatus) -> None:
     """Note a status; a completed session stays completed unless it is taken up again."""
     path = folder / layout.SESSION
 
+    if status is SessionStatus.ACTIVE:
+        _keep(folder, layout.ENDED, move=True)
+
     def change(body: Document) -> Document:
         if body and (status is SessionStatus.ACTIVE or body.get("status") != SessionStatus.COMPLETED):
             body["status"] = str(status)
@@ -135,7 +140,9 @@ def complete(root: Path, session_id: str) -> None:
         body["status"] = str(SessionStatus.COMPLETED)
         return body
 
-    documents.edit(root / layout.HOME / session_id / layout.SESSION, change)
+    folder = root / layout.HOME / session_id
+    word: Document = {"answer": "complete", "by": "person", "at": stamp(datetime.now(UTC))}
+    carry_out(folder, [text(layout.ENDED, json.dumps(word, indent=2)), Edit(layout.SESSION, change)])
     _remove_marker(root, session_id)
 
 

@@ -25,6 +25,7 @@ PROPOSALS = f"{PARTS}/proposals"
 REPLACED = f"{PARTS}/replaced"
 DECISIONS = ".rondel/decisions"
 ALLOW = f"{DECISIONS}/allow.json"
+ENDED = f"{DECISIONS}/end.json"  # that a person ended the session
 
 _REQUEST = re.compile(r"^request-(\d+)\.json$")
 _TRY = re.compile(r"^(\d+)-(\d+)-(\d+)\.json$")
@@ -85,6 +86,11 @@ def output_file(task_id: str, step: int, name: str) -> str:
 def decision_file(task_id: str, work_round: int, step: int, number: int) -> str:
     """Where a person's answer about a failed step is."""
     return f"{DECISIONS}/{task_id}-step-{work_round}-{step}-{number}.json"
+
+
+def word_file(word: str, task_id: str, work_round: int) -> str:
+    """Where a person's word about a whole task is: `complete` or `reopen`."""
+    return f"{DECISIONS}/{word}-{task_id}-{work_round}.json"
 
 
 def proposal_file(request: int, kind: str, task_id: str = "") -> str:

@@ -9,7 +9,7 @@ from rondel.model.actions import Access, Action, Ask, Decide, Derive, Workspace
 from rondel.workflows.task import flow, layout, trust
 from rondel.workflows.task.focus import Occupied
 from rondel.workflows.task.schema import Task
-from rondel.workflows.task.state import NO_WORK, SessionStatus, State
+from rondel.workflows.task.state import NO_WORK, Claim, SessionStatus, State
 from rondel.workflows.task.views import is_drawn
 
 NAMED_MAX = 5  # commands that one question names
@@ -51,11 +51,14 @@ def _work(state: State) -> Iterator[Action]:
     Leaves under way come first. A leaf that is ready waits while another one works in the
     same places.
     """
-    for leaf in sorted(state.adoptable):
+    for leaf in state.claimed(Claim.SUMMARY):
         yield Derive(layout.task_file(leaf), title=f"{leaf} has a summary")
+    for leaf in state.claimed(Claim.SET_BACK):
+        if state.selected(leaf):
+            yield Derive(layout.task_file(leaf), title=f"{leaf} is to be done again")
     occupied = Occupied()
     for _, _, leaf in state.front.active:
-        if leaf in state.adoptable or not state.selected(leaf):
+        if _is_settled_first(state, leaf) or not state.selected(leaf):
             continue
         action = _due(state, state.tasks[leaf])
         if action is not None and not isinstance(action, Decide):
@@ -63,7 +66,7 @@ def _work(state: State) -> Iterator[Action]:
             yield action
     for _, _, leaf in state.front.ready:
         task = state.tasks[leaf]
-        if leaf in state.adoptable or not state.selected(leaf) or occupied.overlaps(task.focus_paths):
+        if _is_settled_first(state, leaf) or not state.selected(leaf) or occupied.overlaps(task.focus_paths):
             continue
         action = _due(state, task)
         if action is not None and not isinstance(action, Decide):
@@ -72,10 +75,15 @@ def _work(state: State) -> Iterator[Action]:
     yield from questions(state)
 
 
+def _is_settled_first(state: State, leaf: str) -> bool:
+    """Whether something must be written down before it is known what is due of a leaf."""
+    return state.claims.get(leaf) in (Claim.SUMMARY, Claim.SET_BACK)
+
+
 def questions(state: State) -> Iterator[Decide]:
     """What only a person can say: how a failed step goes on, and which commands may run."""
     for task in _with_steps(state):
-        action = _due(state, task) if task.id not in state.adoptable else None
+        action = _due(state, task) if not _is_settled_first(state, task.id) else None
         if isinstance(action, Decide):
             yield action
     waits = commands_waiting(state)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from rondel.model.identity import IDENTITY, identity_of
+from rondel.model.marks import begun_here, mark
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
@@ -17,9 +18,10 @@ from rondel.workflows.task import graph as graphs
 from rondel.workflows.task import layout
 from rondel.workflows.task.box import SANDBOX
 from rondel.workflows.task.complexity import Complexity, upgraded
-from rondel.workflows.task.schema import OPEN, Task, TaskStatus, task_from
+from rondel.workflows.task.schema import COMPLETION, OPEN, Task, TaskStatus, task_from
 from rondel.workflows.task.state import (
     NO_WORK,
+    Claim,
     Phase,
     Request,
     SessionInfo,
@@ -69,7 +71,13 @@ def read(
     given: Given = NOTHING_GIVEN,
 ) -> State:
     """What the files show."""
-    tasks, doubles, damage = _tasks(files)
+    stated, doubles, damage = _tasks(files)
+    begun = begun_here(files)
+    touched = {n.rstrip("/") for f in (layout.STEPS, layout.WORK) for n in files.names(f)}
+    work = {t: work_on(files, t) for t in touched if t in stated}
+    summaries = files.names(layout.SUMMARIES)
+    found = {t: _claim(one, summaries, begun, work.get(t, NO_WORK)) for t, one in stated.items()}
+    tasks = {t: _counted(one, found[t]) for t, one in stated.items()}
     graph = graphs.build(tasks)
     findings = tuple(validate(tasks, graph, doubles))
     by_file = {t.file: t.id for t in tasks.values()}
@@ -77,11 +85,9 @@ def read(
     for finding in findings:
         if finding.stops and finding.file in by_file:
             stops.setdefault(by_file[finding.file], finding.message)
-    summaries = files.names(layout.SUMMARIES)
-    begun = {n.rstrip("/") for f in (layout.STEPS, layout.WORK) for n in files.names(f)}
     decisions = files.names(layout.DECISIONS)
     newest, markers = newest_marker(files, ref)
-    session = session_info(files.json(layout.SESSION), ref.id, tasks, len(graph.parent))
+    session = _session(files, ref.id, begun, tasks, graph)
     return State(
         ref=ref,
         files=files,
@@ -94,8 +100,9 @@ def read(
         findings=findings,
         unusable=stops,
         summaries=summaries,
-        adoptable=frozenset(t for t in graph.leaves if _is_adoptable(tasks[t], summaries)),
-        work={t: work_on(files, t) for t in begun if t in tasks},
+        begun=begun,
+        claims={t: claim for t, claim in found.items() if claim and t in graph.needs},
+        work=work,
         answers={n: a for n in decisions if (a := _answer(files, n))},
         proposals=files.names(layout.PROPOSALS),
         views=_views(files),
@@ -131,14 +138,14 @@ def _take_in(state: State, files: Snapshot, path: str) -> State | None:
     if folder == layout.SUMMARIES:
         found = state.summaries | {name} if files.exists(path) else state.summaries - {name}
         owner = name.removesuffix(".md").removesuffix("-summary")
-        return _with_adoptable(replace(state, summaries=found), owner)
+        return _with_claim(replace(state, summaries=found), owner)
     if folder.startswith((f"{layout.STEPS}/", f"{layout.WORK}/")):
         task_id = folder.rpartition("/")[2]
-        return replace(state, work={**state.work, task_id: work_on(files, task_id)})
+        return _with_claim(replace(state, work={**state.work, task_id: work_on(files, task_id)}), task_id)
     if path in (layout.TODO, layout.PLAN):
         return replace(state, views=_views(files))
     if path == layout.SESSION:
-        info = session_info(files.json(path), state.ref.id, state.tasks, len(state.graph.parent))
+        info = _session(files, state.ref.id, state.begun, state.tasks, state.graph)
         return replace(state, session=info)
     return state if folder == layout.CHAT or path.startswith(_UNREAD) else None
 
@@ -149,9 +156,7 @@ def _take_in_task(state: State, files: Snapshot, path: str) -> State | None:
     old = state.tasks.get(new.id) if new else None
     if new is None or old is None or not _differ_in_status_only(old, new):
         return None
-    tasks = {**state.tasks, new.id: new}
-    front = state.front.moved(state.graph, new.id, old.status, tasks)
-    return _with_adoptable(replace(state, tasks=tasks, front=front), new.id)
+    return _with_claim(replace(state, tasks={**state.tasks, new.id: new}), new.id, old.status)
 
 
 def _differ_in_status_only(old: Task, new: Task) -> bool:
@@ -168,20 +173,49 @@ def _without_status(task: Task) -> dict[str, object]:
         body.pop("status", None)
         meta = body.get("meta")
         if isinstance(meta, dict):
-            body["meta"] = {k: v for k, v in meta.items() if k != "error"}
+            body["meta"] = {k: v for k, v in meta.items() if k not in ("error", COMPLETION)}
     return body
 
 
-def _with_adoptable(state: State, task_id: str) -> State:
+def _with_claim(state: State, task_id: str, before: TaskStatus | None = None) -> State:
+    """The state with what is claimed of a task seen again; `before` is the status it had."""
     task = state.tasks.get(task_id)
-    fits = task is not None and task_id in state.graph.needs and _is_adoptable(task, state.summaries)
-    if fits == (task_id in state.adoptable):
+    if task is None or task_id not in state.graph.needs:
         return state
-    return replace(state, adoptable=state.adoptable ^ {task_id})
+    claim = _claim(task, state.summaries, state.begun, state.work.get(task_id, NO_WORK))
+    claims = {t: c for t, c in state.claims.items() if t != task_id}
+    tasks = {**state.tasks, task_id: _counted(task, claim)}
+    return replace(
+        state,
+        tasks=tasks,
+        claims=claims if claim is None else {**claims, task_id: claim},
+        front=state.front.moved(state.graph, task_id, before or task.status, tasks),
+    )
 
 
-def _is_adoptable(task: Task, summaries: frozenset[str]) -> bool:
-    return task.status in OPEN and any(n in summaries for n in layout.summary_names(task.id))
+def _claim(task: Task, summaries: frozenset[str], begun: str | None, work: Work) -> Claim | None:
+    """What is claimed of a task that the engine did not say.
+
+    In a session that was begun here a summary alone says nothing, since anybody can write one.
+    """
+    named = any(n in summaries for n in layout.summary_names(task.id))
+    if begun is None:
+        return Claim.SUMMARY if named and task.stated in OPEN else None
+    ours = task.mark == completion_mark(begun, task.id, work.number)
+    if task.stated is TaskStatus.COMPLETED and not ours:
+        return Claim.FOREIGN
+    return Claim.SET_BACK if task.stated is TaskStatus.PENDING and (named or ours) else None
+
+
+def _counted(task: Task, claim: Claim | None) -> Task:
+    """The task with the status that counts."""
+    status = TaskStatus.PENDING if claim is Claim.FOREIGN else task.stated
+    return task if task.status is status else replace(task, status=status)
+
+
+def completion_mark(begun: str, task_id: str, number: int) -> str:
+    """The mark of a task that was completed in a round of work."""
+    return mark(begun, "task", task_id, str(number))
 
 
 def _tasks(files: Snapshot) -> tuple[dict[str, Task], list[Task], list[Problem]]:
@@ -204,6 +238,16 @@ def _tasks(files: Snapshot) -> tuple[dict[str, Task], list[Task], list[Problem]]
         else:
             doubles.append(task)
     return tasks, doubles, damage
+
+
+def _session(
+    files: Snapshot, session_id: str, begun: str | None, tasks: Mapping[str, Task], graph: graphs.Graph
+) -> SessionInfo:
+    """What the session's document says. Of one that was begun here only a person's word ends it."""
+    info = session_info(files.json(layout.SESSION), session_id, tasks, len(graph.parent))
+    if info.status is not SessionStatus.COMPLETED or begun is None or files.exists(layout.ENDED):
+        return info
+    return replace(info, status=SessionStatus.ACTIVE, foreign=True)
 
 
 def session_info(value: object, session_id: str, tasks: Mapping[str, Task], subtasks: int) -> SessionInfo:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from rondel.model.changes import Document
+from rondel.model.changes import Document, Json
 from rondel.workflows.task.assignment import Agent, assign
 from rondel.workflows.task.steps import Step, steps_from
 
+COMPLETION = "completion"  # in `meta`: who completed the task, and the mark of that
 FIELDS = ("id", "title", "status", "meta", "context", "flow_control")
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -81,6 +82,17 @@ class Task:
     document: Mapping[str, object]  # as the file has it
     inner: tuple[str, ...]  # where in the document the task is: ("task",) in a wrapper
     notes: tuple[Note, ...] = ()
+
+    @property
+    def stated(self) -> TaskStatus:
+        """The status that its file says; `status` is the one that counts."""
+        return _status(_inner(self.document, self.inner).get("status"))[0]
+
+    @property
+    def mark(self) -> object:
+        """The engine's mark of its completion; None when there is none."""
+        meta = _mapping(_inner(self.document, self.inner).get("meta"))
+        return _mapping(meta.get(COMPLETION)).get("mark")
 
     @property
     def properties(self) -> Mapping[str, object]:
@@ -274,18 +286,25 @@ def new_task(
     }
 
 
-def with_status(document: Document, inner: tuple[str, ...], status: TaskStatus, error: str = "") -> Document:
+def with_status(
+    document: Document,
+    inner: tuple[str, ...],
+    status: TaskStatus,
+    error: str = "",
+    completion: Mapping[str, Json] = MappingProxyType({}),
+) -> Document:
     """A task's file with another status, and everything else as it was."""
     body = document
     for name in inner:
         deeper = body.get(name)
         body = deeper if isinstance(deeper, dict) else body
     body["status"] = str(status)
-    meta = body.get("meta")
-    if error:
-        if not isinstance(meta, dict):
-            meta = body["meta"] = {}
-        meta["error"] = error
-    elif isinstance(meta, dict):
-        meta.pop("error", None)
+    for name, value in (("error", error), (COMPLETION, dict(completion))):
+        meta = body.get("meta")
+        if value:
+            if not isinstance(meta, dict):
+                meta = body["meta"] = {}
+            meta[name] = value
+        elif isinstance(meta, dict):
+            meta.pop(name, None)
     return document

@@ -11,6 +11,7 @@ from rondel.model.identity import Identity
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import SessionRef
+from rondel.workflows.task import ids
 from rondel.workflows.task.complexity import Complexity
 from rondel.workflows.task.graph import Front, Graph
 from rondel.workflows.task.schema import Task
@@ -45,6 +46,7 @@ class SessionInfo:
     current_tasks: tuple[str, ...]
     completed_phases: tuple[str, ...]
     problem: str = ""  # how the file departs from the document
+    foreign: bool = False  # it says completed, and nobody ended the session
     readable: bool = True
 
 
@@ -94,6 +96,14 @@ class Work:
 NO_WORK = Work()
 
 
+class Claim(StrEnum):
+    """What the files say of a task's completion where the engine did not say it last."""
+
+    SUMMARY = "summary"  # it has a summary, and its file does not say completed: adopted
+    FOREIGN = "foreign"  # its file says completed, and the engine did not: it counts as pending
+    SET_BACK = "set back"  # it was completed, and its file says pending: it is done anew
+
+
 @dataclass(frozen=True)
 class Views:
     """What the generated documents are now, by digest."""
@@ -116,7 +126,8 @@ class State:
     findings: tuple[Finding, ...]
     unusable: Mapping[str, str]  # tasks that cannot run as they are, and why
     summaries: frozenset[str]
-    adoptable: frozenset[str]  # leaves with a summary that their file does not know of
+    begun: str | None  # the session's id, where it was begun here
+    claims: Mapping[str, Claim]  # tasks whose files say something else than the engine
     work: Mapping[str, Work]
     answers: Mapping[str, str]  # decisions by file name
     proposals: frozenset[str]
@@ -130,6 +141,10 @@ class State:
     # What is costly to make and holds until a task changes in more than its status.
     prepared: dict[str, Action] = field(default_factory=dict, compare=False)
     texts: dict[str, str] = field(default_factory=dict, compare=False)
+
+    def claimed(self, claim: Claim) -> list[str]:
+        """The tasks of which that is claimed, in the order of their ids."""
+        return [t for t in sorted(self.claims, key=ids.order) if self.claims[t] is claim]
 
     @property
     def target(self) -> str | None:

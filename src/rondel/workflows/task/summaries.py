@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 
 from rondel.model.outcomes import Outcome
 from rondel.model.times import stamp
@@ -67,6 +68,14 @@ def summary(task: Task, outcome: Outcome, checks: str | None) -> str:
     ]
     head = f"# Task Summary: {task.id} {task.title}\n\n" + "\n".join(f for f in facts if f)
     return head + "\n\n" + "\n\n".join(f"## {name}\n\n{body}" for name, body in sections) + "\n"
+
+
+def declared_summary(task: Task, why: str, at: datetime, before: str) -> str:
+    """The summary of a task that a person declared done; `before` is what was there of one."""
+    head = f"# Task Summary: {task.id} {task.title}\n\n- Declared done by a person\n- Completed: {stamp(at)}"
+    done = f"A person declared this task done; Rondel did not do it. The reason given: {why}"
+    kept = f"\n\n## The summary that was there\n\n{before.strip()}" if before.strip() else ""
+    return f"{head}\n\n## {DONE}\n\n{done}{kept}\n"
 
 
 def _code(text: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from rondel.model.marks import FOREIGN
 from rondel.model.summary import Problem, Status, Summary
 from rondel.workflows.task import layout
 from rondel.workflows.task.graph import can_still_run, derived_status
 from rondel.workflows.task.plan import questions
-from rondel.workflows.task.schema import TaskStatus
-from rondel.workflows.task.state import SessionStatus, State
+from rondel.workflows.task.schema import Task, TaskStatus
+from rondel.workflows.task.state import Claim, SessionStatus, State
 
 NAMED_MAX = 5
 
@@ -98,31 +99,48 @@ def _blocked(state: State) -> list[str]:
 def problems(state: State) -> Iterable[Problem]:
     """Everything that the files show and should not."""
     yield from state.damage
+    yield from _of_session(state)
+    for task_id in state.claimed(Claim.FOREIGN):
+        yield _foreign(state.tasks[task_id])
+    for finding in state.findings:
+        yield Problem(finding.rule, finding.file, finding.message)
+    for task in state.tasks.values():
+        yield from _of_task(state, task)
+
+
+def _of_session(state: State) -> Iterable[Problem]:
     if state.session.problem:
         repair = "" if state.session.readable else "`rondel doctor --repair` writes it anew"
         yield Problem("session-file", layout.SESSION, state.session.problem, repair)
+    if state.session.foreign:
+        words = f"{layout.SESSION} says completed, and nobody ended the session; it goes on as it was"
+        yield Problem(FOREIGN, layout.SESSION, words, "`rondel task complete` ends it", loud=True)
     if state.markers > 1 and state.is_marked:
         words = f"{state.markers} sessions have a marker; the newest counts"
         yield Problem(
             "several-markers", layout.marker(state.ref.id), words, "`rondel doctor --repair` keeps it"
         )
-    for finding in state.findings:
-        yield Problem(finding.rule, finding.file, finding.message)
-    for task in state.tasks.values():
-        for note in task.notes:
-            if note.rule == "shape":
-                yield Problem(note.rule, task.file, note.message)
-        named = any(n in state.summaries for n in layout.summary_names(task.id))
-        if task.status is TaskStatus.COMPLETED and task.id in state.graph.needs and not named:
-            words = f"{task.id} is completed, and there is no {layout.summary_file(task.id)}"
-            yield Problem("summary-missing", task.file, words, "write it, or run the task again by its id")
-        if task.status is TaskStatus.CONTAINER and task.id not in state.graph.children:
-            yield Problem(
-                "hierarchy", task.file, f"{task.id} is a container without subtasks", "break it down"
-            )
-        elif task.status is not TaskStatus.CONTAINER and task.id in state.graph.children:
-            words = f"{task.id} has subtasks and is not a container"
-            yield Problem("hierarchy", task.file, words, "`rondel doctor --repair` makes it one")
+
+
+def _of_task(state: State, task: Task) -> Iterable[Problem]:
+    for note in task.notes:
+        if note.rule == "shape":
+            yield Problem(note.rule, task.file, note.message)
+    named = any(n in state.summaries for n in layout.summary_names(task.id))
+    if task.status is TaskStatus.COMPLETED and task.id in state.graph.needs and not named:
+        words = f"{task.id} is completed, and there is no {layout.summary_file(task.id)}"
+        yield Problem("summary-missing", task.file, words, "write it, or run the task again by its id")
+    if task.status is TaskStatus.CONTAINER and task.id not in state.graph.children:
+        yield Problem("hierarchy", task.file, f"{task.id} is a container without subtasks", "break it down")
+    elif task.status is not TaskStatus.CONTAINER and task.id in state.graph.children:
+        words = f"{task.id} has subtasks and is not a container"
+        yield Problem("hierarchy", task.file, words, "`rondel doctor --repair` makes it one")
+
+
+def _foreign(task: Task) -> Problem:
+    words = f"{task.id} says completed, and Rondel did not complete it; it counts as pending"
+    repair = f"`rondel task run` does it; if it is done, `rondel task complete {task.id} --reason WHY`"
+    return Problem(FOREIGN, task.file, words, repair, loud=True)
 
 
 def _document(state: State) -> dict[str, object]:
@@ -146,6 +164,7 @@ def _document(state: State) -> dict[str, object]:
                 "status": str(derived_status(state.graph, state.tasks, t)),
                 "depends_on": list(state.tasks[t].depends_on),
                 "error": state.tasks[t].error or None,
+                "completed_elsewhere": state.claims.get(t) is Claim.FOREIGN,
             }
             for t in state.graph.order
         ],
