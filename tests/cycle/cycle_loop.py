@@ -62,6 +62,7 @@ class Loop:
     settings: dict[str, object] = field(default_factory=dict)
     after_change: Callable[[Change], None] = lambda _: None
     done: list[str] = field(default_factory=list)
+    begun: str = "0123456789abcdef"  # its id; empty for a cycle of another tool
     now: datetime = datetime(2026, 1, 22, 2, 0, 0, tzinfo=UTC)
 
     def __post_init__(self) -> None:
@@ -69,6 +70,9 @@ class Loop:
         self.ref = cycle_files.start(self.root, "Add it", title=None, settings=self.settings)
         self.folder = self.root / self.ref.folder
         self.state_path = self.folder.parent / f"{self.ref.id}.json"
+        if self.begun:
+            identity = {"schema_version": 1, "id": self.begun, "branch": "main", "base": None}
+            (self.folder / ".rondel/session.json").write_text(json.dumps(identity))
 
     @property
     def state(self) -> State:

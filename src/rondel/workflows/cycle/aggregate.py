@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rondel.model.changes import Append, Change
+from rondel.model.marks import begun_here
 from rondel.model.outcomes import Outcome
 from rondel.workflows.cycle import layout, routing, transitions
 from rondel.workflows.cycle.documents import Step
 from rondel.workflows.cycle.feedback import unread
 from rondel.workflows.cycle.leave import json_file
 from rondel.workflows.cycle.plan import USER
+from rondel.workflows.cycle.proof import closing_mark
 from rondel.workflows.cycle.results import ResultStatus, parse_phase_result, status_of, texts
 from rondel.workflows.cycle.routing import Issue
 from rondel.workflows.cycle.state import Stage, State, Turn
@@ -59,6 +61,9 @@ def aggregate(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
             if b.reported_by != USER
         ]
         body["status"] = "running"
+    begun = begun_here(state.files)
+    if begun is not None:
+        body["mark"] = closing_mark(begun, turn.number, body["status"])
     return [
         *_timeline(state, turn, at, said, body["status"]),
         json_file(layout.aggregate(turn.number), body),

@@ -55,8 +55,9 @@ def restore(state: State) -> list[Change]:
     changes: list[Change] = []
     if state.found is not Found.FILE and state.files.mtime(path) is not None:
         taken = state.files.names(layout.DAMAGED)
-        number = next(n for n in range(1, len(taken) + 2) if f"{state.id}.json.damaged-{n}" not in taken)
-        changes.append(Aside(path, f"{layout.DAMAGED}/{state.id}.json.damaged-{number}"))
+        name = f"{state.id}.json.{'refused' if state.found is Found.REFUSED else 'damaged'}"
+        number = next(n for n in range(1, len(taken) + 2) if f"{name}-{n}" not in taken)
+        changes.append(Aside(path, f"{layout.DAMAGED}/{name}-{number}"))
     document = state.document
     changes.append(Edit(path, lambda there: there or document, log=layout.LOG))
     return changes

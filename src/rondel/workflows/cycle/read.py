@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rondel.model.identity import IDENTITY, identity_of
+from rondel.model.marks import FOREIGN
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given
@@ -43,12 +44,22 @@ def read(files: Snapshot, cycle_id: str, given: Given = NOTHING_GIVEN) -> State:
 
 
 def _kept(files: Snapshot, cycle_id: str) -> list[Problem]:
-    """Damaged state files that were put aside."""
-    words = "the state file was damaged and has been rebuilt; this is what it was"
+    """State files that were put aside: damaged ones, and those that claimed an end."""
+    kinds = {
+        f"{cycle_id}.json.damaged-": (
+            "state-rebuilt",
+            "the state file was damaged and has been rebuilt; this is what it was",
+        ),
+        f"{cycle_id}.json.refused-": (
+            FOREIGN,
+            "the state file said that the cycle was over, and Rondel had not ended it; this is what it was",
+        ),
+    }
     return [
-        Problem("state-rebuilt", f"{layout.DAMAGED}/{name}", words, "delete it when you have looked at it")
+        Problem(rule, f"{layout.DAMAGED}/{name}", words, "delete it when you have looked at it")
         for name in sorted(files.names(layout.DAMAGED))
-        if name.startswith(f"{cycle_id}.json.damaged-")
+        for start, (rule, words) in kinds.items()
+        if name.startswith(start)
     ]
 
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from rondel.model import doclog
 from rondel.model.changes import Document
+from rondel.model.marks import FOREIGN, begun_here
 from rondel.model.snapshot import Snapshot, is_deep
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
@@ -23,6 +24,7 @@ from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import Doc, fault_of, first_fault
 from rondel.workflows.cycle.markdown import first_paragraph, items_under
 from rondel.workflows.cycle.models import SECTIONS, ChangeLog, CycleState, Plan, TestResults
+from rondel.workflows.cycle.proof import claims_more, without_claims
 from rondel.workflows.cycle.requests import Request
 from rondel.workflows.cycle.state import Found
 from rondel.workflows.cycle.values import mapping, mappings, strings
@@ -39,7 +41,22 @@ class Located(NamedTuple):
 
 
 def locate(files: Snapshot, cycle_id: str, request: Request) -> Located:
-    """The state of a cycle, whatever is damaged."""
+    """The state of a cycle, whatever is damaged.
+
+    Of one that was begun here a state that claims an end which the engine did not write
+    changes nothing: what was committed last counts.
+    """
+    found = _locate(files, cycle_id, request)
+    begun = begun_here(files)
+    if begun is None or found.document is None or not claims_more(files, found.document, begun):
+        return found
+    last = doclog.read(files.data(layout.LOG)).document
+    whole = last is not None and not fault_of(last, cycle_id) and not claims_more(files, last, begun)
+    document = last if whole and last is not None else without_claims(files, found.document)
+    return Located(document, Found.REFUSED, logged=False, problems=(*found.problems, _refused(cycle_id)))
+
+
+def _locate(files: Snapshot, cycle_id: str, request: Request) -> Located:
     path = layout.state_file(cycle_id)
     given = files.json(path)
     log = files.data(layout.LOG)
@@ -98,6 +115,16 @@ def _damaged(cycle_id: str, fault: str) -> Problem:
         layout.state_file(cycle_id),
         f"the state file cannot be used: {fault}; the state shown is rebuilt",
         f"`rondel cycle rebuild {cycle_id}` writes it again and keeps the damaged file",
+    )
+
+
+def _refused(cycle_id: str) -> Problem:
+    return Problem(
+        FOREIGN,
+        layout.state_file(cycle_id),
+        "it says that the cycle is over, and Rondel did not end it; the state last committed counts",
+        f"nothing to do: `rondel cycle resume {cycle_id}` goes on and keeps the file in {layout.DAMAGED}/",
+        loud=True,
     )
 
 

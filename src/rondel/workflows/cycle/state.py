@@ -26,6 +26,7 @@ class Found(StrEnum):
     FILE = "file"
     REST = "rest"  # the file, less the sections that cannot be read
     LOG = "log"  # the file is damaged; the log's last state counts
+    REFUSED = "refused"  # the file claims an end that the engine did not write; what was committed counts
     FILES = "files"  # file and log are damaged; put together from what the agents left
     REQUEST = "request"  # there is none yet
     NOWHERE = "nowhere"
