@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rondel.model.emphasis import item as plain_item
+
 ITEMS_MAX = 500
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 _ITEM = re.compile(r"^(\s*)(?:[-*+]|\d{1,4}[.)])\s+(\S.*)$")
@@ -24,7 +26,7 @@ def items_under(text: str, *words: str) -> list[str]:
             inside = any(w in line.casefold() for w in words)
         elif kind == "item" and inside:
             item = _ITEM.match(line)
-            found.append(_plain(item[2]) if item else line)
+            found.append(plain_item(item[2]) if item else line)
     return list(dict.fromkeys(found))[:ITEMS_MAX]
 
 
@@ -79,8 +81,3 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
             yield "heading", heading[2].rstrip().rstrip("#").rstrip()
         else:
             yield "item" if not fenced and _ITEM.match(line) else "text", line
-
-
-def _plain(text: str) -> str:
-    """An item without its emphasis."""
-    return re.sub(r"(\*\*|__|`)", "", text).strip()

@@ -225,10 +225,13 @@ def _of_line(line: str) -> str | None:
     paths = [str(w) for w in coded if _looks_like_a_path(w)]
     if len(paths) == 1:
         return paths[0]
-    word = plain.strip("*_ \t").rstrip(":").strip("*_` \t")
-    labelled = _LABEL.match(word)
-    word = word[labelled.end() :].strip("*_` \t") if labelled else word
-    return word if _looks_like_a_path(word) else None
+    for marks in ("*", "*_"):  # `__init__.py` is a name; `__src/app.py__` is one in bold
+        word = plain.strip(f"{marks} \t").rstrip(":").strip(f"{marks}` \t")
+        labelled = _LABEL.match(word)
+        word = word[labelled.end() :].strip(f"{marks}` \t") if labelled else word
+        if _looks_like_a_path(word):
+            return word
+    return None
 
 
 def _looks_like_a_path(word: str) -> bool:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from rondel.model.emphasis import without_code_marks, without_emphasis
+
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)")
 _BULLET = re.compile(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s+(\S.*)")
@@ -100,4 +102,4 @@ def _is_rule(text: str) -> bool:
 def plain(text: str) -> str:
     """A text of one line without emphasis, quotes of code and links."""
     bare = re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", text)
-    return " ".join(re.sub(r"\*|(?<!\w)_|_(?!\w)|`", "", bare).split())
+    return " ".join(without_code_marks(without_emphasis(bare, words=True)).split())
