@@ -28,6 +28,7 @@ from rondel.engine import control
 from rondel.engine.driver import View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
+from rondel.engine.ledger import usage_of
 from rondel.engine.look import RepositoryLook
 from rondel.engine.notes import HEARTBEAT
 from rondel.engine.perform import Tools
@@ -39,6 +40,7 @@ from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
 from rondel.model.digests import digest
 from rondel.model.identity import Identity
+from rondel.model.outcomes import NO_USAGE, Usage
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
@@ -156,12 +158,12 @@ class Hall:
     def find(self, name: str | None, workflow: str | None = None, *, looking: bool = False) -> SessionRef:
         """A session by any unique part of its name; without one, the only active one.
 
-        Who is only `looking` may mean one that is completed, where none is active.
+        Who is only `looking` may mean one that is over, where none is active.
         """
         refs = self.sessions(workflow)
         if name:
             return _pick(refs, name)
-        active = [r for r in refs if self.summary(r).status is not Status.COMPLETED]
+        active = [r for r in refs if not self.summary(r).status.is_over]
         if looking and not active:
             active = refs
         if len(active) == 1:
@@ -234,20 +236,28 @@ class Hall:
         """Every file of a session that is state, not runtime."""
         folder, snapshot = files.safe_join(self.root, ref.folder), self.files(ref)
         found = (Path(here, name) for here, _, names in os.walk(folder) for name in names)
-        paths = (path.relative_to(folder).as_posix() for path in found)
+        paths = [path.relative_to(folder).as_posix() for path in found]
+        paths += [f"../{name}" for name in ref.beside if not name.startswith(".")]
         return sorted(p for p in paths if not p.startswith(f"{RUN}/") and snapshot.exists(p))
 
     def artifact(self, ref: SessionRef, name: str | None, number: int | None = None) -> str | None:
-        """The file that a person means: by any unique part of its path, or the one that matters most."""
+        """The file that a person means: by its path, by a unique part of that, or the one that matters most.
+
+        A path that is a file's own, in the session or in the repository, means that file and no other.
+        """
         if name is None:
             found = self.workflow(ref.workflow).artifact(self.state(ref), number)
             if found is None and number is not None:
                 raise UsageError(f"{ref.name} has no round {number} to show; `rondel status {ref.name}`")
             return found
+        whole = name.removeprefix("./").removeprefix(f"{ref.folder}/")
+        there = self.artifacts(ref)
+        if whole in there:
+            return whole
         marks = ("",) if number is None else (f"round-{number}/", f"iteration-{number}/")
-        named = [p for p in self.artifacts(ref) if name in p and any(m in p for m in marks)]
-        exact = [p for p in named if p == name or p.endswith(f"/{name}")]
-        match exact or named:
+        named = [p for p in there if name in p and any(m in p for m in marks)]
+        ending = [p for p in named if p.endswith(f"/{name}")]
+        match ending or named:
             case [path]:
                 return path
             case []:
@@ -284,6 +294,10 @@ class Hall:
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
+
+    def spent(self, ref: SessionRef) -> Usage:
+        """What a session cost so far, as its driver last said."""
+        return usage_of(self.heartbeat(ref).get("usage")) or NO_USAGE
 
     # -- a person's changes ---------------------------------------------------------------
 

@@ -129,6 +129,72 @@ def test_status_says_what_a_session_waits_for_and_what_it_cost(root, rondel, cap
     assert "  cost so far: 330 tokens, $0.03\n" in said
 
 
+def unpriced_first(request: Request) -> Reply:
+    """The first answer comes from somebody who names no price."""
+    usd = None if request.action.endswith("notes/1.md") else 0.02
+    return Reply(Ended.DONE, "Text.\n", usage=Usage(100, 10, 0, usd))
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        (unpriced_first, "330 tokens, at least $0.04"),
+        (lambda _: Reply(Ended.DONE, "x\n", usage=Usage(100, 10)), "330 tokens, at least $0.00"),
+    ],
+)
+def test_what_an_agent_without_a_price_used_makes_the_cost_a_lower_bound_everywhere(
+    root, rondel, capsys, usage, said
+):
+    start(root)
+    assert rondel("run", "--json", agent=Scripted(usage)) == 3
+    assert json.loads(capsys.readouterr().out)["usage"]["at_least"] is True
+    rondel("status", "one")
+    assert f"cost so far: {said}\n" in capsys.readouterr().out
+    rondel("watch", "one", "--once")
+    assert said in capsys.readouterr().out
+    rondel("status", "one", "--json")
+    assert json.loads(capsys.readouterr().out)["sessions"][0]["usage"]["at_least"] is True
+
+
+def test_a_cost_that_everybody_named_is_exact(root, rondel, capsys):
+    start(root)
+    assert rondel("run", "--json") == 3
+    found = json.loads(capsys.readouterr().out)["usage"]
+    assert (found["at_least"], round(found["usd"], 6), found["input_tokens"]) == (False, 0.03, 300)
+
+
+def test_the_exact_path_of_a_file_shows_that_file(root, rondel, capsys):
+    start(root)
+    rondel("run")
+    folder = root / REF.folder
+    for path, words in {
+        "notes.md": "at the top\n",
+        ".rondel/parts/notes.md": "a part\n",
+        "round-1/notes.md": "of a round\n",
+        "deep/er/only.md": "only\n",
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(words)
+    shown = {
+        "notes.md": "at the top\n",
+        "./notes.md": "at the top\n",
+        f"{REF.folder}/notes.md": "at the top\n",
+        ".rondel/parts/notes.md": "a part\n",
+        "round-1/notes.md": "of a round\n",
+        "only.md": "only\n",
+    }
+    for name, words in shown.items():
+        capsys.readouterr()
+        assert rondel("show", "one", name, "--raw") == 0
+        assert capsys.readouterr().out == words
+    capsys.readouterr()
+    assert rondel("show", "one", "otes.md") == 2
+    said = capsys.readouterr().err
+    assert "notes.md, " in said
+    assert ".rondel/parts/notes.md" in said
+    assert rondel("show", "one", ".rondel/run/journal.jsonl") == 2
+
+
 def test_status_explains_every_session_or_one(root, rondel, capsys):
     start(root)
     (root / REF.folder / "topic.md").write_text("birds\n")

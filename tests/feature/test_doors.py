@@ -287,6 +287,8 @@ def test_abandon_keeps_the_branch_and_says_why(root):
     assert feature(root, "finish", "--abandon", "--reason", "superseded").returncode == 0
     assert meta(root)["status"] == "abandoned"
     assert meta(root)["abandoned_reason"] == "superseded"
+    (shown,) = json.loads(feature(root, "status", "--json").stdout)["sessions"]
+    assert (shown["status"], shown["phase"]) == ("cancelled", "abandoned")
     assert not (root.parent / "repo-001-add").exists()
     assert "feature/001-add" in git(root, "branch")
 

@@ -42,6 +42,16 @@ def test_the_files_in_the_repository_are_what_is_rendered():
     assert there == rendered(), "run `python -m rondel.plugin`"
 
 
+def test_the_licence_is_the_one_of_the_project_everywhere():
+    """`pyproject.toml` is the one source; the text in LICENSE and the plugin's manifest agree with it."""
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    name = project["license"]["text"]
+    assert (TOP / "LICENSE").read_text().startswith(f"{name} License\n")
+    assert json.loads(plugin_files()[".claude-plugin/plugin.json"])["license"] == name
+    assert json.loads((TOP / "plugin/.claude-plugin/plugin.json").read_text())["license"] == name
+    assert f"{name} licence." in (TOP / "README.md").read_text()
+
+
 def test_the_prompts_of_the_reviewers_have_one_source():
     made = plugin_files()
     for name in ("chain-reviewer", "final-reviewer"):

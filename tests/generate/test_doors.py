@@ -160,6 +160,30 @@ def test_reject_retry_skip_and_cancel(person):
     assert "  [-] domain (cancelled)\n" in person.rondel("status", name)[1]
 
 
+def test_what_was_given_up_is_not_completed(person):
+    name = person.rondel(*INIT)[1].strip()
+    assert person.rondel("cancel", name)[0] == 0
+    assert person.rondel("run", name)[0] == 5
+    assert "Status: CANCELLED" in person.rondel("status", name)[1]
+    (shown,) = json.loads(person.rondel("status", name, "--json")[1])["sessions"]
+    assert (shown["status"], shown["state"]["status"]) == ("cancelled", "cancelled")
+
+
+def test_a_session_whose_cycles_are_all_skipped_is_not_completed(person):
+    name = person.rondel(*INIT)[1].strip()
+    kinds = [
+        c["type"]
+        for c in json.loads(person.rondel("status", name, "--json")[1])["sessions"][0]["state"]["cycles"]
+    ]
+    for kind in kinds:
+        assert person.rondel("skip", kind, name)[0] == 0
+    assert "Status: SKIPPED" in person.rondel("status", name)[1]
+    (shown,) = json.loads(person.rondel("status", name, "--json")[1])["sessions"]
+    assert (shown["status"], shown["state"]["status"]) == ("cancelled", "skipped")
+    assert person.rondel("run", name)[0] == 5
+    assert person.rondel("apply", name, "--yes")[0] == 5
+
+
 def test_what_is_missing_or_wrong_at_the_start_is_named_and_nothing_is_made(person):
     cases = {
         ("init", "nix"): "no profile 'nix'; there are: jpa-mt, python-service",

@@ -279,10 +279,22 @@ def test_accepting_a_finding(here, capfd):
     assert run_json(capfd, "show")[1]["verdict"] == "APPROVE"
 
 
+def status_of(capfd, name: str) -> str:
+    capfd.readouterr()
+    assert main(["status", name, "--json"]) == 0
+    return json.loads(capfd.readouterr().out)["sessions"][0]["status"]
+
+
 def test_closing_a_session(here, capfd):
     run(capfd)
     assert run(capfd, "close")[0] == 0
     assert json.loads((session_of(here) / "state.json").read_text())["status"] == "closed"
+    name = f"review:{session_of(here).name}"
+    assert status_of(capfd, name) == "completed"
+    commit(here, {"app.py": CHANGED + "# more\n"})
+    (session_of(here) / "rounds/round-2/reviews").mkdir(parents=True)
+    assert run(capfd, "close")[0] == 0
+    assert status_of(capfd, name) == "cancelled", "closed before its round was complete"
 
 
 def test_an_old_session_without_rounds_is_shown_and_left_alone(here, capfd):

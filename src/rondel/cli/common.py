@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rondel.api import SCHEMA_VERSION, Hall
 from rondel.cli import encoding
-from rondel.cli.live import live_view
+from rondel.cli.live import cost_json, live_view
 from rondel.engine.report import Report, Stopped
 from rondel.errors import RondelError
 from rondel.model.summary import Status
@@ -63,7 +63,7 @@ def emit_json(body: object) -> None:
     click.echo(json.dumps(body, ensure_ascii=not encoding.is_unicode(), indent=2))
 
 
-def report_json(ref: SessionRef, report: Report) -> dict[str, object]:
+def report_json(hall: Hall, ref: SessionRef, report: Report) -> dict[str, object]:
     """How a run ended, for a program."""
     return {
         "session": ref.name,
@@ -72,6 +72,7 @@ def report_json(ref: SessionRef, report: Report) -> dict[str, object]:
         "details": list(report.details),
         "until": report.until.isoformat() if report.until else None,
         "exit_code": report.exit_code,
+        "usage": cost_json(hall.spent(ref)),
     }
 
 
@@ -124,7 +125,7 @@ def run_session(
         lease=lease,
     )
     if as_json:
-        emit(report_json(ref, report))
+        emit(report_json(hall, ref, report))
     sys.exit(report.exit_code)
 
 

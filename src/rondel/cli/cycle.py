@@ -365,7 +365,7 @@ def _one(hall: Hall, name: str | None) -> SessionRef:
     refs = hall.sessions("cycle")
     if not refs:
         raise UsageError('there is no cycle here; `rondel cycle start "…"` begins one')
-    active = [r for r in refs if hall.summary(r).status is not Status.COMPLETED]
+    active = [r for r in refs if not hall.summary(r).status.is_over]
     return hall.find(None, "cycle") if active else refs[-1]
 
 

@@ -227,7 +227,7 @@ def _leave(
     if code == 0 and strict and any(concerns.values()):
         code = DISAPPROVED
     if as_json:
-        body = report_json(ref, report) | {"exit_code": code, "completed": done}
+        body = report_json(hall, ref, report) | {"exit_code": code, "completed": done}
         emit(body | {"concerns": {p: list(found) for p, found in concerns.items() if found}})
     for phase in done if not as_json else ():
         message = state.files.text(layout.complete(read_work(state.files, phase).folder))

@@ -213,7 +213,7 @@ def run(
     hall = here()
     ref = hall.find(session, "generate")
     state: State = hall.state(ref)
-    if hall.summary(ref).status is Status.COMPLETED:
+    if hall.summary(ref).status.is_over:
         raise NothingToDo(f"{ref.name} is at its end; see `rondel generate status {ref.id}`")
     _check_settings(hall)
     before = {"auto": state.request.auto, "parallel": state.request.parallel}

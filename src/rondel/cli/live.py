@@ -18,7 +18,7 @@ from rich.text import Text
 
 from rondel.agents.process import plain
 from rondel.engine.driver import View
-from rondel.engine.ledger import Ledger
+from rondel.engine.ledger import Ledger, usage_json
 from rondel.engine.notes import Flight
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.summary import Summary
@@ -160,8 +160,13 @@ def clock(seconds: float) -> str:
 
 
 def cost(usage: Usage) -> str:
-    """Tokens, and money where anybody said."""
+    """Tokens and money; at least so much where an agent named no price."""
     if not usage.tokens:
         return ""
-    money = f", ${usage.usd:.2f}" if usage.usd is not None else ""
-    return f"{usage.tokens:,} tokens{money}"
+    least = "at least " if usage.at_least else ""
+    return f"{usage.tokens:,} tokens, {least}${usage.usd or 0:.2f}"
+
+
+def cost_json(usage: Usage) -> dict[str, object]:
+    """The same for a program: with `at_least`, `usd` is not all of it."""
+    return {**usage_json(usage), "usd": usage.usd, "at_least": usage.at_least}

@@ -141,7 +141,7 @@ def start(
     if sarif and state.is_complete:
         _write_sarif(state, state.at, sarif)
     if as_json:
-        emit(report_json(opened.ref, report) | _result(state))
+        emit(report_json(hall, opened.ref, report) | _result(state))
     elif state.is_complete and report.exit_code == 0:
         _print_markdown(state.files.text(state.at.final) or "")
     sys.exit(_exit_code(report.exit_code, state, fail_on_changes))

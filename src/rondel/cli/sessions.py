@@ -25,11 +25,9 @@ from rondel.cli.common import (
     say,
     wait_option,
 )
-from rondel.cli.live import clock, cost, number
+from rondel.cli.live import clock, cost, cost_json, number
 from rondel.cli.tables import table
-from rondel.engine.ledger import usage_of
 from rondel.errors import UsageError
-from rondel.model.outcomes import NO_USAGE
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
@@ -86,6 +84,7 @@ def summary_json(ref: SessionRef, found: Summary) -> dict[str, object]:
         "path": ref.folder,
         "updated_at": stamp(found.updated_at) if found.updated_at else None,
         "problems": [problem_json(p) for p in found.problems],
+        "not_made_by_rondel": list(found.foreign),
     }
 
 
@@ -97,15 +96,19 @@ def problem_json(problem: Problem) -> dict[str, object]:
 def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> None:
     found = hall.summary(ref)
     if as_json:
-        entry = summary_json(ref, found) | {"state": hall.document(ref)} | _files(hall, ref, explain)
+        spent_json = {"usage": cost_json(hall.spent(ref))}
+        entry = summary_json(ref, found) | {"state": hall.document(ref)} | spent_json
+        entry |= _files(hall, ref, explain)
         emit({"sessions": [entry]})
         return
     _print_table([(ref, found)])
     for problem in found.problems:
         click.echo(f"  {problem.rule}: {problem.file}: {problem.message}")
+    if found.foreign:
+        click.echo(f"  not made by Rondel: {', '.join(found.foreign)}")
     if found.waiting_for:
         click.echo(f"  waits for: {found.waiting_for}")
-    if spent := _spent(hall.heartbeat(ref)):
+    if spent := cost(hall.spent(ref)):
         click.echo(f"  cost so far: {spent}")
     if found.next:
         click.echo(f"  next: {found.next}")
@@ -136,7 +139,8 @@ def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
         progress = f"{found.done}/{found.total}" if found.total else ""
         # One clock for all: workflows keep their times in different zones.
         updated = f"{found.updated_at.astimezone():%Y-%m-%d %H:%M}" if found.updated_at else ""
-        mark = " (!)" if found.problems else ""
+        mark = " (not made by Rondel)" if found.foreign and found.status is Status.COMPLETED else ""
+        mark += " (!)" if found.problems else ""
         shown.append((ref.name, found.status.value + mark, found.phase, progress, updated))
     screen = console()
     if shown:
@@ -169,7 +173,7 @@ def _watch_view(screen: Console, hall: Hall, ref: SessionRef) -> RenderableType:
     found = hall.summary(ref)
     beat = hall.heartbeat(ref)
     progress = f" {found.done}/{found.total}" if found.total else ""
-    spent = _spent(beat)
+    spent = cost(hall.spent(ref))
     head = f"{ref.name}: {found.status.value}, {found.phase}{progress}" + (f", {spent}" if spent else "")
     view: list[RenderableType] = [Text(head, style="bold")]
     rows = beat.get("actions") if found.status is Status.RUNNING else None
@@ -179,11 +183,6 @@ def _watch_view(screen: Console, hall: Hall, ref: SessionRef) -> RenderableType:
     elif found.status is not Status.RUNNING:
         view.append(Text(f"nobody works on it{f'; next: {found.next}' if found.next else ''}"))
     return Group(*view, *map(Text, hall.details(ref)))
-
-
-def _spent(beat: dict[str, object]) -> str:
-    """What a session cost so far, as its driver last said."""
-    return cost(usage_of(beat.get("usage")) or NO_USAGE)
 
 
 def _watch_row(row: dict[str, object]) -> tuple[str, ...]:

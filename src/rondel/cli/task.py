@@ -161,7 +161,7 @@ def _only_paused(hall: Hall) -> str | None:
     """The session that is meant where none is active: the one that is not over, if there is only one."""
     if files.active(hall.root) is not None:
         return None
-    found = [r for r in hall.sessions("task") if hall.summary(r).status is not Status.COMPLETED]
+    found = [r for r in hall.sessions("task") if not hall.summary(r).status.is_over]
     return found[0].id if len(found) == 1 else None
 
 

@@ -447,6 +447,8 @@ class Driver(Generic[S]):
             return Report(Stopped.MACHINE, str(self._trouble))
         held = self._held.values()
         summary = self._session.workflow.summary(self._session.state)
+        if summary.status is Status.CANCELLED:
+            return Report(Stopped.CANCELLED, f"{self._session.ref.name} was given up; there is nothing to do")
         if self._word is not None and summary.status is not Status.COMPLETED:
             word = "paused" if self._word is control.Word.PAUSE else "stopped"
             return Report(Stopped.PAUSED, f"{word}; `rondel resume {self._session.ref.name}` goes on")

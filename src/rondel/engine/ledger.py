@@ -174,8 +174,14 @@ def usage_of(value: object) -> Usage | None:
         return None
     numbers = [value.get(k, 0) for k in ("input_tokens", "output_tokens", "cached_tokens")]
     counts = [n if isinstance(n, int) else 0 for n in numbers]
-    usd = value.get("usd")
-    return Usage(counts[0], counts[1], counts[2], float(usd) if isinstance(usd, int | float) else None)
+    usd, unpriced = value.get("usd"), value.get("unpriced_tokens")
+    return Usage(
+        counts[0],
+        counts[1],
+        counts[2],
+        float(usd) if isinstance(usd, int | float) else None,
+        unpriced if isinstance(unpriced, int) else 0,
+    )
 
 
 def usage_json(usage: Usage) -> dict[str, object]:
@@ -185,6 +191,7 @@ def usage_json(usage: Usage) -> dict[str, object]:
         "output_tokens": usage.output_tokens,
         "cached_tokens": usage.cached_tokens,
         "usd": usage.usd,
+        **({"unpriced_tokens": usage.unpriced} if usage.unpriced else {}),
     }
 
 

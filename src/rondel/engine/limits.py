@@ -39,7 +39,8 @@ def hold(
         spent = ledger.usage.usd or 0.0
         reserved_usd = sum(_usd(ledger, ask.agent) for ask in under_way)
         if spent >= limits.usd_max or spent + reserved_usd + _usd(ledger, agent) > limits.usd_max:
-            words = f"{spent:.2f} spent, one more of {agent} takes about {_usd(ledger, agent):.2f}"
+            least = "at least " if ledger.usage.at_least else ""
+            words = f"{least}{spent:.2f} spent, one more of {agent} takes about {_usd(ledger, agent):.2f}"
             return _reached(f"usd_max = {limits.usd_max}", words)
     counted = limits.tokens_max is not None or limits.usd_max is not None
     if counted and known is None and any(ask.agent == agent for ask in under_way):

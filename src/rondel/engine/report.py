@@ -18,6 +18,7 @@ class Stopped(StrEnum):
     """Why a run ended."""
 
     COMPLETED = "completed"
+    CANCELLED = "cancelled"  # a person gave the session up
     IDLE = "idle"  # nothing is due, and the session is not at its end
     WAITING = "waiting"
     PAUSED = "paused"
@@ -30,6 +31,7 @@ class Stopped(StrEnum):
 
 EXIT_CODES = {
     Stopped.COMPLETED: 0,
+    Stopped.CANCELLED: 5,
     Stopped.IDLE: 0,
     Stopped.WAITING: 3,
     Stopped.PAUSED: 3,
@@ -57,21 +59,24 @@ class Report:
 
 
 def of_summary(summary: Summary, name: str) -> Report:
-    """Why nothing is due, as the session itself says."""
-    if summary.status is Status.FAILED:
-        return Report(Stopped.FAILED, summary.waiting_for or f"{summary.title}: failed in {summary.phase}")
-    if summary.status is Status.DAMAGED:
-        wrong = tuple(
-            f"{p.file}: {p.message}" + (f"; {p.repair}" if p.repair else "") for p in summary.problems
-        )
-        return Report(Stopped.FAILED, "; ".join(wrong) or f"{summary.title} is damaged", wrong)
-    if summary.status is Status.WAITING:
-        return Report(Stopped.WAITING, summary.waiting_for or summary.next)
-    if summary.status is Status.COMPLETED:
-        return Report(Stopped.COMPLETED, summary.title)
-    if summary.status is Status.PAUSED:
-        return Report(Stopped.PAUSED, f"paused; `rondel resume {name}` goes on")
-    return Report(Stopped.IDLE, summary.next)
+    """The end that a session's own status says, where nothing of the run says another."""
+    match summary.status:
+        case Status.FAILED:
+            words = summary.waiting_for or f"{summary.title}: failed in {summary.phase}"
+            return Report(Stopped.FAILED, words)
+        case Status.DAMAGED:
+            wrong = tuple(
+                f"{p.file}: {p.message}" + (f"; {p.repair}" if p.repair else "") for p in summary.problems
+            )
+            return Report(Stopped.FAILED, "; ".join(wrong) or f"{summary.title} is damaged", wrong)
+        case Status.WAITING:
+            return Report(Stopped.WAITING, summary.waiting_for or summary.next)
+        case Status.COMPLETED:
+            return Report(Stopped.COMPLETED, summary.title)
+        case Status.PAUSED:
+            return Report(Stopped.PAUSED, f"paused; `rondel resume {name}` goes on")
+        case _:
+            return Report(Stopped.IDLE, summary.next)
 
 
 REPORT = "report.json"

@@ -23,17 +23,28 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True)
 class Usage:
-    """What one action cost. `usd` is None where nobody said."""
+    """What one action, or several, cost. `usd` is None where nobody said."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     usd: float | None = None
+    unpriced: int = 0  # of a sum: the tokens that nobody named a price of, beside those in `usd`
 
     @property
     def tokens(self) -> int:
         """Everything that counts against `tokens_max`."""
         return self.input_tokens + self.output_tokens
+
+    @property
+    def unpriced_tokens(self) -> int:
+        """The tokens that nobody named a price of."""
+        return self.tokens if self.usd is None else self.unpriced
+
+    @property
+    def at_least(self) -> bool:
+        """Whether `usd` is not all of it: an agent named no price of what it used."""
+        return self.unpriced_tokens > 0
 
     def __add__(self, other: Usage) -> Usage:
         usd = None if self.usd is None and other.usd is None else (self.usd or 0) + (other.usd or 0)
@@ -42,6 +53,7 @@ class Usage:
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
             usd,
+            0 if usd is None else self.unpriced_tokens + other.unpriced_tokens,
         )
 
 

@@ -15,8 +15,14 @@ class Status(StrEnum):
     WAITING = "waiting"
     PAUSED = "paused"
     COMPLETED = "completed"
+    CANCELLED = "cancelled"  # a person gave it up: cancelled, abandoned, closed before its end
     FAILED = "failed"
     DAMAGED = "damaged"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is done by itself, for better or worse."""
+        return self in (Status.COMPLETED, Status.CANCELLED)
 
 
 @dataclass(frozen=True)
@@ -50,3 +56,4 @@ class Summary:
     problems: tuple[Problem, ...] = ()
     next: str = ""  # the command a person would type now
     state: dict[str, object] = field(default_factory=dict)
+    foreign: tuple[str, ...] = ()  # what counts as done and was not done by Rondel: a round, a phase, a cycle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import metadata
 
 from rondel import __version__
 from rondel.plugin.commands import (
@@ -57,7 +58,7 @@ def _manifest() -> dict[str, object]:
         "version": __version__,
         "description": ABOUT,
         "author": {"name": "Rondel"},
-        "license": "Apache-2.0",
+        "license": metadata("rondel")["License"],
     }
 
 

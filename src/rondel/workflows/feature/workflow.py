@@ -131,7 +131,7 @@ def _status(state: State, question: str | None) -> Status:
     if state.damaged:
         return Status.DAMAGED
     if state.ended:
-        return Status.COMPLETED
+        return Status.CANCELLED if state.meta.get("status") == ABANDONED else Status.COMPLETED
     return Status.WAITING if question else Status.ACTIVE
 
 

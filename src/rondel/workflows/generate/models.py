@@ -159,4 +159,4 @@ class WorkflowState(_Document):
         for status in (WorkflowStatus.CANCELLED, WorkflowStatus.ERROR, WorkflowStatus.IN_PROGRESS):
             if status in found:
                 return status
-        return WorkflowStatus.COMPLETED
+        return WorkflowStatus.COMPLETED if WorkflowStatus.COMPLETED in found else WorkflowStatus.SKIPPED

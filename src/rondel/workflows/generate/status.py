@@ -70,8 +70,10 @@ def summary(state: State) -> Summary:
 
 
 def _status(state: State, session: WorkflowState, question: str | None) -> Status:
-    if session.status in (WorkflowStatus.COMPLETED, WorkflowStatus.CANCELLED):
+    if session.status is WorkflowStatus.COMPLETED:
         return Status.COMPLETED
+    if session.status in (WorkflowStatus.CANCELLED, WorkflowStatus.SKIPPED):
+        return Status.CANCELLED
     if session.status is WorkflowStatus.ERROR and not state.due:
         return Status.FAILED
     return Status.WAITING if question else Status.ACTIVE
@@ -81,7 +83,7 @@ def _next(state: State, session: WorkflowState, question: str | None) -> str:
     match session.status:
         case WorkflowStatus.COMPLETED:
             return f"rondel generate apply {state.ref.id}"
-        case WorkflowStatus.CANCELLED:
+        case WorkflowStatus.CANCELLED | WorkflowStatus.SKIPPED:
             return ""
         case WorkflowStatus.ERROR if not state.due:
             return f"rondel generate retry {state.ref.id}"

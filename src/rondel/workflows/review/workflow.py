@@ -161,8 +161,10 @@ def _has_artifact(repo: Snapshot, folder: str) -> bool:
 
 
 def _status(state: ReviewState) -> tuple[Status, str | None]:
-    if state.is_flat or state.is_closed or state.is_complete:
+    if state.is_flat or state.is_complete:
         return Status.COMPLETED, None
+    if state.is_closed:
+        return Status.CANCELLED, None
     if state.lacks_quorum and state.has_part("context.json"):
         return Status.FAILED, quorum_words(state)
     if reviews_are_gone(state):
