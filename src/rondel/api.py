@@ -317,9 +317,9 @@ class Hall:
             session.note("kept", {"file": one.file, "aside": one.aside, "why": one.why})
         (session.run / REPORT).unlink(missing_ok=True)  # it may wait for something else now
 
-    def begin(self, ref: SessionRef, lease: Lease | None = None) -> Identity:
-        """Give a session that a person begins here an identity, and record the branch it was begun on."""
-        return self.session(ref).begin(self.look, lease)
+    def begin(self, ref: SessionRef, lease: Lease | None = None, *, new: bool = False) -> Identity:
+        """Give a session an identity, and record the branch it was begun on; a `new` one is begun here."""
+        return self.session(ref).begin(self.look, lease, new=new)
 
     def move_onto(self, ref: SessionRef, branch: str, lease: Lease) -> list[str]:
         """Let a session's work go to another branch from now on; gives what that branch lacks of it."""

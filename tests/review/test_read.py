@@ -134,7 +134,7 @@ def test_an_old_flat_session_is_named_as_such_and_left_alone():
 def test_nothing_is_planned_in_a_closed_session():
     state = read({"rounds/round-1/reviews/principal-1.md": "x"}, status="closed")
     assert list(plan(state)) == []
-    assert Review().summary(state).status is Status.COMPLETED
+    assert Review().summary(state).status is Status.CANCELLED
 
 
 def test_a_folder_that_never_got_an_artifact_is_no_session():

@@ -83,7 +83,7 @@ def start(
     settings |= {"branch": branch} if branch else {}
     settings |= {"agents_max": agents_max} if agents_max else {}
     ref = cycle_files.start(hall.root, description, title=title, settings=settings)
-    hall.begin(ref)
+    hall.begin(ref, new=True)
     if not as_json:
         click.echo(ref.id)
     if no_run:

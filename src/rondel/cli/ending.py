@@ -11,10 +11,13 @@ from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.ending import ending, unfinished
 from rondel.workflows.feature.meta import title, word
-from rondel.workflows.feature.phases import ABANDONED, COMPLETED
+from rondel.workflows.feature.phases import ABANDONED, BRAINSTORM, COMPLETED, REVIEWED
 from rondel.workflows.feature.read import State
 
 SHOWN_MAX = 10
+APPROVING = [
+    p for p in REVIEWED if p != BRAINSTORM
+]  # the phases whose end says that the next may build on it
 
 
 class Way(StrEnum):
@@ -54,6 +57,12 @@ def _check(hall: Hall, state: State, way: Way, worktree: str, *, force: bool) ->
     if open_tasks and way is not Way.ABANDON and not force:
         raise RondelError(
             f"{len(open_tasks)} unfinished tasks: {_some(open_tasks)}; finish them, or give --force"
+        )
+    unproven = [p for p in state.foreign if p in APPROVING]
+    if unproven and way in (Way.MERGE, Way.PR) and not force:
+        raise RondelError(
+            f"not made by Rondel, and so no approval: {_some(unproven)}; "
+            f"`rondel feature {unproven[-1]} {state.ref.id} --yes` does it, or give --force"
         )
     if way is Way.KEEP:
         return

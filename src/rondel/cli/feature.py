@@ -33,7 +33,7 @@ from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.ending import kept_history
 from rondel.workflows.feature.files import lint_file, start_feature
 from rondel.workflows.feature.meta import notes, records, stamped, word
-from rondel.workflows.feature.phases import ACTIVE, LIMITS, PHASES, REVIEWED
+from rondel.workflows.feature.phases import ACTIVE, FINISH, LIMITS, PHASES, REVIEWED
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.transitions import Transition
 from rondel.workflows.feature.work import read_work
@@ -101,7 +101,7 @@ def start(title: str, mode: str | None, description: str, source: Any, worktree:
     ref = start_feature(
         hall.root, title, mode=chosen, description=description, brainstorm=text, at=hall.look.at
     )
-    hall.begin(ref)
+    hall.begin(ref, new=True)
     state: State = hall.state(ref)
     if worktree:
         try:
@@ -224,14 +224,16 @@ def _leave(
     concerns = {p: notes(records(state.meta)[p]) for p in done}
     strict = fail if fail is not None else bool(os.environ.get("CI"))
     code = report.exit_code
-    if code == 0 and strict and any(concerns.values()):
+    unproven = [p for p in done if p in state.foreign]
+    if code == 0 and strict and (unproven or any(concerns.values())):
         code = DISAPPROVED
     if as_json:
         body = report_json(hall, ref, report) | {"exit_code": code, "completed": done}
+        body |= {"not_made_by_rondel": unproven}
         emit(body | {"concerns": {p: list(found) for p, found in concerns.items() if found}})
     for phase in done if not as_json else ():
         message = state.files.text(layout.complete(read_work(state.files, phase).folder))
-        click.echo(f"{phase}: {(message or 'Phase complete').strip()}")
+        click.echo(f"{phase}: {(message or 'Phase complete').strip()}{_by(state, phase)}")
     sys.exit(code)
 
 
@@ -308,7 +310,11 @@ def _show(hall: Hall, ref: SessionRef) -> None:
         record = kept.get(phase)
         if record is not None:
             ended = stamped(record, "completed")
-            words = f"completed {ended}" if ended else f"under way since {stamped(record, 'started')}"
+            words = (
+                f"completed {ended}{_by(state, phase)}"
+                if ended
+                else f"under way since {stamped(record, 'started')}"
+            )
             click.echo(f"  {phase}: {words}")
             for note in notes(record):
                 click.echo(f"    {note}")
@@ -318,6 +324,10 @@ def _show(hall: Hall, ref: SessionRef) -> None:
         click.echo(f"  waits for: {found.waiting_for}")
     if found.next:
         click.echo(f"  next: {found.next}")
+
+
+def _by(state: State, phase: str) -> str:
+    return ", not made by Rondel" if phase in state.foreign else ""
 
 
 @command.command()
@@ -358,14 +368,14 @@ def lint(files: tuple[str, ...], as_json: bool) -> None:
 @click.option("--pr", is_flag=True, help="Push the branch and open a pull request.")
 @click.option("--keep", is_flag=True, help="Leave branch and worktree as they are.")
 @click.option("--abandon", is_flag=True, help="Give it up; the branch stays.")
-@click.option("--force", is_flag=True, help="Also with unfinished tasks.")
+@click.option("--force", is_flag=True, help="Also with unfinished tasks, or phases that Rondel did not do.")
 @click.option("--reason", default="", help="Why it is abandoned.")
 def finish(feature: str | None, force: bool, reason: str, **ways: bool) -> None:
     """End a feature: merge it, hand it over, keep it, or give it up."""
     way = _only_one(ways)
     hall = hall_of_features()
     ref, state = find(hall, feature)
-    if state.ended:
+    if state.ended and FINISH not in state.foreign:
         raise NothingToDo(f"{ref.name} is {word(state.meta, 'status')} already")
     if way is None and sys.stdin.isatty():
         way = click.prompt("how", type=click.Choice([w.value for w in Way]), err=True)

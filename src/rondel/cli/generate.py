@@ -105,7 +105,7 @@ def init(
     )
     _check_settings(hall)
     ref = start(hall.root, wish, base=Path.cwd())
-    hall.begin(ref)
+    hall.begin(ref, new=True)
     _work_out(hall, ref)
     if as_json:
         emit({"session": ref.name, "id": ref.id, "path": ref.folder, "state": hall.summary(ref).state})

@@ -25,7 +25,7 @@ from rondel.cli.common import (
 )
 from rondel.cli.posting import post_round
 from rondel.cli.tables import table
-from rondel.errors import UsageError
+from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document, text
 from rondel.model.times import stamp
 from rondel.store.documents import dump
@@ -38,6 +38,7 @@ from rondel.workflows.review.read import ReviewState, entries_of
 from rondel.workflows.review.report import place_of
 from rondel.workflows.review.result import Entry
 from rondel.workflows.review.sarif import to_sarif
+from rondel.workflows.review.signing import Made, made
 from rondel.workflows.review.target import Kind, branch_of, parse_target, pins_of
 
 NOT_APPROVED = 4
@@ -128,6 +129,8 @@ def start(
         raise UsageError(f"{e}; or did you mean `rondel review {alike[0]}`?") from e
     for note in opened.notes:
         say(note)
+    fresh = not any(r.complete for r in files.state_of(hall.root, opened.ref).rounds)
+    hall.begin(opened.ref, opened.lease, new=fresh)
     report = drive(
         hall,
         opened.ref,
@@ -144,6 +147,8 @@ def start(
         emit(report_json(hall, opened.ref, report) | _result(state))
     elif state.is_complete and report.exit_code == 0:
         _print_markdown(state.files.text(state.at.final) or "")
+    if state.is_complete and state.made is not Made.HERE:
+        say(f"{state.at.final} is {state.made}; it counts as the round's end and is no approval")
     sys.exit(_exit_code(report.exit_code, state, fail_on_changes))
 
 
@@ -162,9 +167,9 @@ def _wish(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any
 
 
 def _exit_code(code: int, state: ReviewState, fail_on_changes: bool | None) -> int:
-    """4 when the verdict is not an approval and somebody must notice."""
+    """4 when the verdict is not an approval of Rondel's and somebody must notice."""
     wanted = bool(os.environ.get("CI")) if fail_on_changes is None else fail_on_changes
-    approved = state.meta.get("verdict") == "APPROVE"
+    approved = state.meta.get("verdict") == "APPROVE" and state.made is Made.HERE
     return NOT_APPROVED if code == 0 and wanted and state.is_complete and not approved else code
 
 
@@ -176,6 +181,7 @@ def _result(state: ReviewState) -> dict[str, object]:
         "verdict": meta.get("verdict"),
         "counts": meta.get("synthesis_counts"),
         "final": f"{state.ref.folder}/{state.at.final}" if state.is_complete else None,
+        "made_by_rondel": state.made is Made.HERE if state.is_complete else None,
     }
 
 
@@ -249,11 +255,15 @@ def show(number: int | None, session: str | None, sarif: Path | None, as_json: b
         _write_sarif(state, at, sarif)
         return
     final = state.files.text(at.final) or ""
+    by = made(state.files, at)
     if not as_json:
         _print_markdown(final)
+        if by is not Made.HERE:
+            say(f"{at.final} is {by}")
         return
     meta = state.files.json(at.meta)
     body: dict[str, object] = dict(meta) if isinstance(meta, dict) else {"round": at.number, **_parsed(final)}
+    body["made_by_rondel"] = by is Made.HERE
     body["findings"] = [e.document() for e in entries_of(state.files, at)]
     emit({**body, "session": state.ref.name})
 
@@ -315,6 +325,7 @@ def history(every: bool, as_json: bool) -> None:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     verdict = row["verdict"] or ("unknown" if row["complete"] else "unfinished")
+    verdict += " (not made by Rondel)" if row["made_by_rondel"] is False else ""
     counts = [str(row["counts"].get(k, "")) for k in ("blockers", "should_fix", "suggestions")]
     return row["session"], str(row["round"]), verdict, *counts, str(len(row["reviewers"]))
 
@@ -331,6 +342,7 @@ def _row(state: ReviewState, at: RoundFiles, complete: bool) -> dict[str, Any]:
         "verdict": found.get("verdict") or parsed.get("verdict"),
         "counts": found.get("synthesis_counts") or parsed.get("counts") or {},
         "completed_at": found.get("completed_at"),
+        "made_by_rondel": made(state.files, at) is Made.HERE if complete else None,
         "reviewers": names,
     }
 
@@ -432,11 +444,18 @@ def _entry(state: ReviewState, name: str) -> Entry:
 @command.command()
 @click.option("--pr", type=click.IntRange(min=1), help="The pull request; else the one of this branch.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent.")
+@click.option("--anyway", is_flag=True, help="Also one that Rondel did not make, or that was changed since.")
 @round_option
 @session_option
-def post(pr: int | None, dry_run: bool, number: int | None, session: str | None) -> None:
+def post(pr: int | None, dry_run: bool, anyway: bool, number: int | None, session: str | None) -> None:
     """Post the final review to GitHub through gh, with comments on lines. Nothing is posted twice."""
     hall = here()
     state = _session(hall, session)
     at = _round(state, number)
+    by = made(state.files, at)
+    if by is not Made.HERE and not anyway:
+        raise RondelError(
+            f"{at.final} of {state.ref.name} is {by}, and so no review of Rondel's to post; "
+            "`rondel review --again` makes one, --anyway posts it as it is"
+        )
     post_round(hall, state, at, pr, dry_run=dry_run)

@@ -90,7 +90,7 @@ def start(topic: str, complexity: str, as_json: bool) -> None:
     """Start a session and make it the active one."""
     hall = here()
     ref = files.start(hall.root, topic, Complexity(complexity))
-    hall.begin(ref)
+    hall.begin(ref, new=True)
     if as_json:
         emit({"session": ref.name, "path": ref.folder})
     else:

@@ -77,8 +77,10 @@ class Session(Generic[S]):
             )
         return self._identity
 
-    def begin(self, look: Look, lease: Lease | None = None) -> Identity:
+    def begin(self, look: Look, lease: Lease | None = None, *, new: bool = False) -> Identity:
         """Give the session an identity of its own, where it is begun; one that has one keeps it.
+
+        One that is not `new` is adopted: what it says is done was said before anybody signed it.
 
         A file that cannot be read is put aside: an id that is lost only means that edits which
         were not noted yet are asked for again.
@@ -89,7 +91,9 @@ class Session(Generic[S]):
             branch = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
             base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
             name = f"{self.ref.workflow}-{secrets.token_hex(8)}"
-            self.identify(Identity(name, branch or None, base or None, stamp(look.at)), lease)
+            self.identify(
+                Identity(name, branch or None, base or None, stamp(look.at), adopted=not new), lease
+            )
         return self.identity
 
     def identify(self, identity: Identity, lease: Lease | None = None) -> None:

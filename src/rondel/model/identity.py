@@ -25,6 +25,7 @@ class Identity:
     base: str | None = None  # its commit then: only what came after it can be the session's work
     begun_at: str = ""
     onto: str | None = None  # the branch that a person chose for the work since
+    adopted: bool = False  # it was there before it had an id: begun by another tool, or by the version before
 
     def document(self) -> Document:
         """As JSON; `identity_of` reads it back."""
@@ -35,6 +36,7 @@ class Identity:
             "base": self.base,
             "begun_at": self.begun_at,
             **({"onto": self.onto} if self.onto else {}),
+            **({"adopted": True} if self.adopted else {}),
         }
 
 
@@ -51,6 +53,7 @@ def identity_of(document: object) -> Identity | None:
         _word(document.get("base")),
         str(document.get("begun_at") or ""),
         _word(document.get("onto")),
+        document.get("adopted") is True,
     )
 
 

@@ -8,20 +8,23 @@ or written down in the shape of one, fits nothing.
 from __future__ import annotations
 
 from rondel.model.digests import digest
+from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.snapshot import Snapshot
 
-IDENTITY = ".rondel/session.json"
 FOREIGN = "completed-elsewhere"  # the rule: a document says completed, and the engine did not
 LENGTH = 32
 
 
 def begun_here(files: Snapshot) -> str | None:
     """The id of a session that was begun here; None for one of another tool, or that was taken over."""
-    found = files.json(IDENTITY)
-    if not isinstance(found, dict) or found.get("adopted") is True:
-        return None
-    name = found.get("id")
-    return name if isinstance(name, str) and name else None
+    found = identity_of(files.json(IDENTITY))
+    return None if found is None or found.adopted else found.id
+
+
+def signature(files: Snapshot, *what: str) -> str | None:
+    """The mark of what is completed in the session with these files; None for one without an id."""
+    found = identity_of(files.json(IDENTITY))
+    return None if found is None else mark(found.id, *what)
 
 
 def mark(session: str, *what: str) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from rondel.model.actions import Action, Ask, Derive, Probe, Run
 from rondel.model.changes import Aside, Change, Document, Edit, Write, text
+from rondel.model.marks import signature
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.times import stamp
 from rondel.workflows.feature import layout, stamps
@@ -191,7 +192,17 @@ def _completed(state: State, work: Work, at: datetime) -> Sequence[Change]:
     def change(meta: Document) -> Document:
         return stamps.closed(meta, work.phase, at, rounds=rounds, verified=approved, concerns=concerns)
 
-    return (text(layout.complete(work.folder), message), Edit(layout.META, change))
+    return (
+        text(layout.complete(work.folder), message),
+        *signed(state, work.phase, work.folder, at),
+        Edit(layout.META, change),
+    )
+
+
+def signed(state: State, phase: str, folder: str, at: datetime) -> Sequence[Change]:
+    """Rondel's mark for a phase that it completed; none in a session without an id."""
+    found = signature(state.files, "feature", phase, folder)
+    return (_json(layout.signed(folder), {"mark": found, "at": stamp(at)}),) if found else ()
 
 
 def complete_message(rounds: int, concerns: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from rondel.model.changes import Aside, Change, Document, Edit
 from rondel.workflows.feature import layout, stamps
-from rondel.workflows.feature.phases import IMPLEMENT
+from rondel.workflows.feature.apply import signed
+from rondel.workflows.feature.phases import FINISH, IMPLEMENT
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.work import read_work
 
@@ -40,7 +41,8 @@ def ending(
     changes: list[Change] = []
     if state.files.exists(layout.HISTORY):
         changes.append(Aside(layout.HISTORY, _free(state)))
-    return (*changes, Edit(layout.META, change))
+    folder = layout.folder(FINISH, 1)
+    return (*changes, *signed(state, FINISH, folder, at), Edit(layout.META, change))
 
 
 def _free(state: State) -> str:

@@ -91,6 +91,11 @@ def complete(pass_folder: str) -> str:
     return f"{pass_folder}/complete.md"
 
 
+def signed(pass_folder: str) -> str:
+    """That Rondel completed the phase in this pass, with its mark."""
+    return f"{pass_folder}/complete.json"
+
+
 def decision(name: str, number: int) -> str:
     """The answer to one question that request or pass `number` raised."""
     return f"{DECISIONS}/{name}-{number}.json"

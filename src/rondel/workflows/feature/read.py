@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rondel.model.identity import IDENTITY, Identity, identity_of
+from rondel.model.marks import begun_here, signature
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.feature import layout
@@ -26,6 +27,7 @@ from rondel.workflows.feature.phases import (
     CREATE_PLAN,
     CREATE_TASKS,
     DESIGN,
+    FINISH,
     PHASES,
     REVIEWED,
     SPECIFY,
@@ -107,6 +109,26 @@ class State:
     def partial(self) -> frozenset[str]:
         """The phases started and not completed."""
         return frozenset(partial_phases(self.meta))
+
+    @cached_property
+    def foreign(self) -> tuple[str, ...]:
+        """The phases that are completed and that Rondel did not complete.
+
+        They count, as the document says; an approval they are not.
+        """
+        over = self.completed | ({FINISH} if self.ended else frozenset())
+        return tuple(p for p in PHASES if p in over and not self._made(p))
+
+    def _made(self, phase: str) -> bool:
+        folder = read_work(self.files, phase).folder
+        found, mark = self.files.json(layout.signed(folder)), signature(self.files, "feature", phase, folder)
+        if isinstance(found, Mapping) and mark is not None and found.get("mark") == mark:
+            return True
+        if begun_here(self.files) is not None:
+            return False
+        if phase == FINISH:  # of the version before, which signed nothing: it was here at all
+            return bool(self.files.names(".rondel"))
+        return self.files.exists(layout.complete(folder))
 
     @cached_property
     def work(self) -> Work | None:

@@ -124,6 +124,7 @@ class Feature(Workflow[State]):
             problems=tuple(_problem(a) for a in state.anomalies),
             next=_next(state, decision),
             state=_shown(state),
+            foreign=state.foreign,
         )
 
 
@@ -170,6 +171,7 @@ def _shown(state: State) -> dict[str, object]:
         **state.meta,
         "currentPhase": state.current,
         "next": None if state.ended else state.due,
+        "notMadeByRondel": list(state.foreign),
         "partial": [p for p in (*REVIEWED, FINISH) if p in state.partial],
         "limit": state.limit,
         "artifacts": state.artifacts,

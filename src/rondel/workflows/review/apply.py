@@ -35,6 +35,7 @@ from rondel.workflows.review.responses import (
     responses_document,
 )
 from rondel.workflows.review.result import meta_document
+from rondel.workflows.review.signing import signed
 from rondel.workflows.review.standards import Source, render_standards
 from rondel.workflows.review.target import Pins
 
@@ -282,8 +283,9 @@ def _final(state: ReviewState, outcome: Outcome) -> Sequence[Change]:
     }
     meta = meta_document(found, state.attendance, settle.findings(state), head)
     prose = state.part_text("synthesis.md") or ""
-    result = replace(_json(at.meta, meta), view=True)
-    return [result, _text(at.final, render_final(about, found, state.attendance, prose))]
+    final = _text(at.final, render_final(about, found, state.attendance, prose))
+    result = _json(at.meta, signed(state.files, at, meta, final.data))
+    return [replace(result, view=True), final]
 
 
 _BY_KIND: Mapping[str, Callable[[ReviewState, str, Outcome], Sequence[Change]]] = {

@@ -33,6 +33,7 @@ from rondel.workflows.review.responses import (
 )
 from rondel.workflows.review.result import Attendance, Entry, State, entries_in
 from rondel.workflows.review.rounds import Resolution, Round, folders_in, junk_in, resolve, round_in
+from rondel.workflows.review.signing import Made, made
 from rondel.workflows.review.target import Pins, pins_of
 from rondel.workflows.review.weigh import enough
 
@@ -264,6 +265,11 @@ class ReviewState:
         """The entries of all earlier rounds, oldest first."""
         earlier = (r for r in self.rounds if r.number < self.at.number)
         return tuple(e for r in earlier for e in entries_of(self.files, r.files))
+
+    @cached_property
+    def made(self) -> Made:
+        """Who made the final review of the round."""
+        return made(self.files, self.at)
 
     @cached_property
     def meta(self) -> Document:

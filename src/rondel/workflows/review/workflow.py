@@ -27,6 +27,7 @@ from rondel.workflows.review.read import (
 )
 from rondel.workflows.review.request import SETTINGS, requests_in
 from rondel.workflows.review.rounds import round_in
+from rondel.workflows.review.signing import Made, made
 from rondel.workflows.review.standards import look_at_standards
 from rondel.workflows.review.target import pin, target_of
 
@@ -143,6 +144,7 @@ class Review(Workflow[ReviewState]):
             updated_at=_updated(document),
             problems=problems,
             next=_next(state),
+            foreign=_foreign(state),
         )
 
     def document(self, state: ReviewState) -> dict[str, object]:
@@ -170,6 +172,13 @@ def _status(state: ReviewState) -> tuple[Status, str | None]:
     if reviews_are_gone(state):
         return Status.FAILED, "the reviews were under way, and none is there"
     return Status.ACTIVE, None
+
+
+def _foreign(state: ReviewState) -> tuple[str, ...]:
+    """The final review that is shown and that Rondel did not make."""
+    if state.is_flat:
+        return ("final.md",) if state.files.exists("final.md") else ()
+    return (state.at.final,) if state.is_complete and state.made is not Made.HERE else ()
 
 
 def _gone(state: ReviewState) -> Problem:
@@ -226,6 +235,7 @@ def document_of(state: ReviewState, phase: Phase) -> dict[str, object]:
                 "complete": r.complete,
                 "reviewers": reviewers_in(state.files, r.files.reviews),
                 "discourse": state.files.exists(r.files.discourse),
+                "made_by_rondel": made(state.files, r.files) is Made.HERE if r.complete else None,
             }
             for r in state.rounds
         ],
