@@ -98,6 +98,8 @@ def test_a_person_pastes_four_cycles_with_one_revision(person):
         "  [✓] api (completed)\n  [✓] tests (completed)\n"
     )
     assert [c["current_iteration"] for c in person.state(name)["cycles"]] == [1, 2, 1, 1]
+    (shown,) = json.loads(person.rondel("status", name, "--json")[1])["sessions"]
+    assert shown["not_made_by_rondel"] == []
     assert person.rondel("run", name)[0] == 5
 
 
@@ -158,6 +160,16 @@ def test_reject_retry_skip_and_cancel(person):
     assert person.rondel("retry", name, "--cycle", "domain", "--from", "review")[0] == 2
     assert person.rondel("cancel", name)[0] == 0
     assert "  [-] domain (cancelled)\n" in person.rondel("status", name)[1]
+
+
+def test_a_cycle_that_somebody_else_completed_is_named(person):
+    name = person.rondel(*INIT)[1].strip()
+    body = person.state(name)
+    body["cycles"][0]["status"] = "completed"
+    (person.root / f".aiwf/sessions/{name}/session.json").write_text(json.dumps(body))
+    (shown,) = json.loads(person.rondel("status", name, "--json")[1])["sessions"]
+    assert shown["not_made_by_rondel"] == ["domain"]
+    assert "not made by Rondel: domain" in person.rondel("status", name)[2]
 
 
 def test_what_was_given_up_is_not_completed(person):

@@ -448,7 +448,7 @@ class TestRetrySkipCancel:
         scene.drive()
         scene.change(people.cancel(scene.state, AT))
         asked = len(scene.asked)
-        assert scene.drive().exit_code == 0
+        assert scene.drive().exit_code == 5
         assert len(scene.asked) == asked
         assert [c["status"] for c in scene.document["cycles"]] == ["completed", *["cancelled"] * 3]
         assert "Status: CANCELLED\n" in status_text(scene.state.session)

@@ -232,3 +232,34 @@ def test_an_unusable_document_is_a_problem_not_an_error(tmp_path, wrong):
     root = repo(tmp_path / "repo")
     put(root, (document("plan", "prompt", **wrong), {}))
     assert hall(root, Scripted(answer)).summary(REF).status is Status.DAMAGED
+
+
+def test_a_status_of_the_v2_tool_counts_and_is_shown_as_not_made_by_rondel(tmp_path):
+    root = repo(tmp_path / "repo")
+    put(root, COMPLETE)
+    found = hall(root, Scripted(answer)).summary(REF)
+    assert (found.status, found.foreign) == (Status.COMPLETED, ("domain",))
+    assert not (root / REF.folder / ".rondel").exists(), "who only looks leaves nothing"
+
+
+def test_what_rondel_completed_of_a_v2_session_is_its_own(tmp_path):
+    root = repo(tmp_path / "repo")
+    put(root, STATES["at the plan's prompt"])
+    here = hall(root, Scripted(answer))
+    for _ in range(20):
+        if here.drive(REF).exit_code != 3:
+            break
+        here.decide(REF, "approve")
+    assert (here.summary(REF).status, here.summary(REF).foreign) == (Status.COMPLETED, ())
+
+
+def test_a_status_that_an_agent_wrote_into_a_v2_session_under_way_is_not_rondels(tmp_path):
+    root = repo(tmp_path / "repo")
+    put(root, STATES["at the plan's prompt"])
+    here = hall(root, Scripted(answer))
+    assert here.drive(REF).exit_code == 3
+    here.decide(REF, "approve")
+    assert here.drive(REF).exit_code == 3
+    path = root / REF.folder / "session.json"
+    path.write_text(json.dumps({**kept(root), "status": "success", "phase": "complete"}))
+    assert (here.summary(REF).status, here.summary(REF).foreign) == (Status.COMPLETED, ("domain",))

@@ -165,6 +165,8 @@ def status(session: str | None, as_json: bool) -> None:
     click.echo(status_text(state.session), nl=False)
     for problem in found.problems:
         say(f"{problem.rule}: {problem.file}: {problem.message}")
+    if found.foreign:
+        say(f"not made by Rondel: {', '.join(found.foreign)}")
     _say_next(hall, ref)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rondel.model.identity import IDENTITY, Identity, identity_of
-from rondel.model.marks import begun_here, signature
+from rondel.model.marks import signature, unsigned
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.feature import layout
@@ -18,6 +18,8 @@ from rondel.workflows.feature.meta import (
     current_phase,
     due_phase,
     partial_phases,
+    records,
+    stamped,
     word,
 )
 from rondel.workflows.feature.phases import (
@@ -124,7 +126,7 @@ class State:
         found, mark = self.files.json(layout.signed(folder)), signature(self.files, "feature", phase, folder)
         if isinstance(found, Mapping) and mark is not None and found.get("mark") == mark:
             return True
-        if begun_here(self.files) is not None:
+        if not unsigned(self.files, stamped(records(self.meta).get(phase, {}), "completed")):
             return False
         if phase == FINISH:  # of the version before, which signed nothing: it was here at all
             return bool(self.files.names(".rondel"))

@@ -289,7 +289,16 @@ def _reviewed(state: State, track: Track, said: Answer, at: datetime) -> list[Ch
                 "`rondel generate retry` opens another"
             )
 
-    return [edit(state, track, change, at)]
+    signed = _signed(track, at) if verdict.passed else []
+    return [*signed, edit(state, track, change, at)]
+
+
+def _signed(track: Track, at: datetime) -> list[Change]:
+    """Rondel's mark for a cycle that it completes; none in a session without an id."""
+    if track.mark is None:
+        return []
+    body = json.dumps({"mark": track.mark, "at": stamp(at)}, indent=2)
+    return [text(track.paths.signed(track.cycle.current_iteration), body)]
 
 
 def open_iteration(cycle: CycleState, phase: WorkflowPhase, at: datetime) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rondel.model.changes import Document
+from rondel.model.marks import signature, unsigned
 from rondel.model.snapshot import Snapshot, is_deep
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
@@ -76,6 +77,12 @@ class Track:
     paths: Paths
     files: Snapshot
     request: Request
+    updated_at: str | None = None  # of the session
+
+    @property
+    def ended_at(self) -> str | None:
+        """When it was completed, as far as the document says; v2 has one time for all."""
+        return self.cycle.completed_at or self.updated_at
 
     @property
     def where(self) -> tuple[int, WorkflowPhase, WorkflowStage]:
@@ -175,6 +182,20 @@ class Track:
         )
 
     @property
+    def mark(self) -> str | None:
+        """The mark of this iteration's completion; None in a session without an id."""
+        return signature(self.files, "generate", self.cycle.type, str(self.cycle.current_iteration))
+
+    @cached_property
+    def made(self) -> bool:
+        """Whether it was Rondel that completed the cycle."""
+        found = self.files.json(self.paths.signed(self.cycle.current_iteration))
+        if isinstance(found, dict) and self.mark is not None and found.get("mark") == self.mark:
+            return True
+        # The version before signed nothing; of another tool there is nothing of ours at all.
+        return unsigned(self.files, self.ended_at) and bool(self.files.names(".rondel"))
+
+    @property
     def gate_answered(self) -> bool:
         """Whether an agent was asked about this version, whatever it said."""
         return self.files.exists(self.gate_part)
@@ -234,8 +255,9 @@ class State:
         """Every cycle."""
         if self.session is None:
             return ()
+        at = self.session.updated_at
         return tuple(
-            Track(n, c, v2.PATHS if self.flat else Paths(f"{c.type}/"), self.files, self.request)
+            Track(n, c, v2.PATHS if self.flat else Paths(f"{c.type}/"), self.files, self.request, at)
             for n, c in enumerate(self.session.cycles)
         )
 
@@ -249,6 +271,12 @@ class State:
             open_ = open_[:1]
         running = [t for t in open_ if t.cycle.status is WorkflowStatus.IN_PROGRESS]
         return tuple(t for t in running if ready(self.session, t.cycle))
+
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """The cycles that are completed and that Rondel did not complete."""
+        done = (t for t in self.tracks if t.cycle.status is WorkflowStatus.COMPLETED)
+        return tuple(t.cycle.type for t in done if not t.made)
 
     @property
     def root(self) -> Path | None:

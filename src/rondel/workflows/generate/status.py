@@ -66,6 +66,7 @@ def summary(state: State) -> Summary:
         problems=state.problems,
         next=_next(state, session, question),
         state=dict(state.raw) if state.flat else _shown(session),
+        foreign=state.foreign,
     )
 
 

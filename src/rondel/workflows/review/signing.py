@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from rondel.model.changes import Document
 from rondel.model.digests import digest
-from rondel.model.marks import begun_here, signature
+from rondel.model.marks import signature, unsigned
 from rondel.model.snapshot import Snapshot
 from rondel.workflows.review.layout import RoundFiles
 
@@ -41,8 +41,8 @@ def made(files: Snapshot, at: RoundFiles) -> Made:
         rest = {k: v for k, v in meta.items() if k != MARK}
         if meta[MARK] == _mark(files, at, rest):
             return Made.HERE if files.digest(at.final) == meta.get(FINAL) else Made.CHANGED
-    # The version before signed nothing; what it worked with is among the parts.
-    older = begun_here(files) is None and files.exists(at.part("aggregation.json"))
+    ended = meta.get("completed_at") if isinstance(meta, dict) else None
+    older = unsigned(files, ended) and files.exists(at.part("aggregation.json"))  # of the version before
     return Made.HERE if older else Made.ELSEWHERE
 
 
