@@ -68,6 +68,7 @@ class Six(Trial):
         tasks = [task(t, depends_on=d, steps=noted if t == "IMPL-4" else []) for t, d in NEEDS.items()]
         self.ref = session(self.root, tasks)
         self.session = self.root / self.ref.folder
+        hall(self.root).begin(self.ref, new=True)
         allow_all(self.root, self.ref)
 
     def drive(self) -> int:
