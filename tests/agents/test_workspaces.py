@@ -654,9 +654,15 @@ def test_a_base_that_is_no_commit_is_named(spaces, base):
         spaces.read(base)
 
 
-def test_a_target_that_is_no_branch_is_named(spaces):
+def test_a_target_that_was_deleted_is_made_again_where_the_edit_began(spaces, repo):
+    path, _ = committed(spaces, "x.md", {"b.txt": "b"})
+    assert isinstance(spaces.integrate(path, "gone"), Commit)
+    assert git(repo, "rev-parse", "gone^") == git(repo, "rev-parse", "main")
+
+
+def test_a_target_that_cannot_be_a_branch_is_named(spaces):
     path, commit = committed(spaces, "x.md", {"b.txt": "b"})
-    for target in ("nosuch", "feature/../../x", "HEAD"):
+    for target in ("feature/../../x", "HEAD"):
         with pytest.raises(GitError, match="there is no branch"):
             spaces.integrate(path, target)
     assert git(path, "rev-parse", "HEAD") == commit.id

@@ -48,14 +48,14 @@ def integrate(
     mark = trees.save(path, replace(mark, target=target, integrating=True))
     try:
         for _ in range(TRIES_MAX):
-            tip = _tip(trees, target)
+            tip = _tip(trees, target, mark)
             placed = _replay(trees, git, mark, commit, tip)
             if isinstance(placed, Conflict):
                 return placed
             said = complaint()
             if said is not None:
                 return ChecksFailed(said)
-            if _advance(trees, target, tip, placed):
+            if _advance(trees, mark, target, tip, placed):
                 commit = placed
                 return Commit(placed, changed(trees.git, tip, placed), target)
         raise GitError(f"{target!r} moved again and again while the edit was put on top; try again later")
@@ -65,10 +65,15 @@ def integrate(
         trees.save(path, replace(mark, commit=commit, integrating=False))
 
 
-def _tip(trees: Worktrees, target: str) -> str:
-    found = trees.tip(f"refs/heads/{target}")
+def _tip(trees: Worktrees, target: str, mark: Mark) -> str:
+    """Where the target is. One that was deleted meanwhile is made again, where the edit began."""
+    ref = f"refs/heads/{target}"
+    found = trees.tip(ref)
     if found is None:
-        raise GitError(f"there is no branch {target!r} in {trees.repo}")
+        made = trees.git.run("branch", "--no-track", target, mark.base)
+        found = trees.tip(ref)
+        if found is None:
+            raise GitError(f"there is no branch {target!r} in {trees.repo}, nor can it be: {made.words}")
     return found
 
 
@@ -87,7 +92,7 @@ def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> st
     return Conflict(files)
 
 
-def _advance(trees: Worktrees, target: str, tip: str, new: str) -> bool:
+def _advance(trees: Worktrees, mark: Mark, target: str, tip: str, new: str) -> bool:
     """Move `target` from `tip` to `new`; False when it is not at `tip` any more."""
     git, ref = trees.git, f"refs/heads/{target}"
     where = git("for-each-ref", "--format=%(worktreepath)", ref)
@@ -95,7 +100,7 @@ def _advance(trees: Worktrees, target: str, tip: str, new: str) -> bool:
         moved = git.run("update-ref", "-m", "rondel", ref, new, tip)
     else:
         moved = _fast_forward(Git(Path(where)), ref, new)
-    now = _tip(trees, target)
+    now = _tip(trees, target, mark)
     if now == new or now != tip:
         return now == new
     if not where:

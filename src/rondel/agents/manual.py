@@ -30,6 +30,7 @@ class ManualAgent:
         reply_file = request.reply_file or request.spool / "response.md"
         try:
             _leave(prompt_file, request.prompt)
+            reply_file.parent.mkdir(parents=True, exist_ok=True)  # so that the answer only has to be saved
             text = _read(reply_file)
         except OSError as e:
             raise RondelError(f"{e.filename}: {e.strerror}") from e
