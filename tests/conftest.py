@@ -7,8 +7,15 @@ import pytest
 pytest.register_assert_rewrite("support")
 
 from modelserver import FakeModel  # noqa: E402 - after the rewriting is asked for
+from support import follow  # noqa: E402
 
 NOT_RUN = "vendor not run"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _where_tests_work(tmp_path_factory):
+    """What a command says comes next is typed below this folder only."""
+    follow.base = tmp_path_factory.getbasetemp().resolve()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
@@ -38,6 +39,7 @@ from rondel.engine.session import RUN, Session, newer_documents, restored
 from rondel.errors import ConfigError, RondelError, UsageError
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
+from rondel.model.commands import command_line
 from rondel.model.digests import digest
 from rondel.model.identity import Identity
 from rondel.model.outcomes import NO_USAGE, Usage
@@ -206,6 +208,8 @@ class Hall:
         flow = self.workflow(ref.workflow)
         state = flow.read(snapshot, ref, self.given(ref.workflow))
         found = flow.summary(state)
+        if found.status is Status.DAMAGED:  # nothing goes on before it is mended
+            found = replace(found, next=command_line("doctor"))
         ours = snapshot.names(".rondel")
         newer = newer_documents(snapshot, flow, state)
         if newer:
@@ -223,6 +227,10 @@ class Hall:
         if "control" in ours:
             return replace(found, status=Status.PAUSED)
         return _with_report(found, last_report(snapshot)) if "run/" in ours else found
+
+    def last_report(self, ref: SessionRef) -> Report | None:
+        """How the last run of a session ended, as far as anybody knows."""
+        return last_report(self.files(ref))
 
     def document(self, ref: SessionRef) -> dict[str, object]:
         """The state document of a session, as its workflow defines it."""
@@ -248,7 +256,9 @@ class Hall:
         if name is None:
             found = self.workflow(ref.workflow).artifact(self.state(ref), number)
             if found is None and number is not None:
-                raise UsageError(f"{ref.name} has no round {number} to show; `rondel status {ref.name}`")
+                raise UsageError(
+                    f"{ref.name} has no round {number} to show; `{command_line('status', ref.name)}`"
+                )
             return found
         whole = name.removeprefix("./").removeprefix(f"{ref.folder}/")
         there = self.artifacts(ref)
@@ -261,7 +271,9 @@ class Hall:
             case [path]:
                 return path
             case []:
-                raise UsageError(f"{ref.name} has no file {name!r}; `rondel show {ref.name}` lists them")
+                raise UsageError(
+                    f"{ref.name} has no file {name!r}; `{command_line('show', ref.name)}` lists them"
+                )
             case several:
                 raise UsageError(f"{name!r} may be any of: {', '.join(several[:10])}; say more of it")
 
@@ -383,7 +395,9 @@ class Hall:
     def _decide(self, ref: SessionRef, answer: str, path: str | None, comment: str, by: str) -> Decide:
         due = [d for d in self.waiting(ref) if path is None or d.path == path]
         if not due:
-            raise UsageError(f"{ref.name} waits for no decision now; see `rondel status {ref.name}`")
+            raise UsageError(
+                f"{ref.name} waits for no decision now; see `{command_line('status', ref.name)}`"
+            )
         if len(due) > 1:
             there = ", ".join(d.path for d in due)
             raise UsageError(f"{ref.name} waits for several decisions; name one with --on: {there}")
@@ -430,6 +444,7 @@ class Hall:
         wait: bool = False,
         redo: bool = False,
         retry: bool = False,
+        unpark: bool = False,
         say: Callable[[str], None] = lambda _: None,
         lease: Lease | None = None,
     ) -> Report:
@@ -438,7 +453,7 @@ class Hall:
         limits = self.config.limits
         if agents_max is not None:
             limits = limits.model_copy(update={"agents_max": agents_max})
-        wish = Wish(wait=wait, redo=redo, retry=retry, say=say)
+        wish = Wish(wait=wait, redo=redo, retry=retry, unpark=unpark, say=say)
         with lease or self.hold(ref) as held:
             return run(session, self._tools, limits, wish, held, view)
 
@@ -472,6 +487,8 @@ def _pick(refs: Iterable[SessionRef], name: str) -> SessionRef:
         [r for r in found if name in (r.name, r.id)],
         [r for r in found if r.id.startswith(f"{name}-") or r.id.endswith(f"-{name}")],
         [r for r in found if name in r.name],
+        # As a terminal shows a name whose letters it does not have.
+        [r for r in found if "?" in name and fnmatchcase(r.name, f"*{name}*")],
     ):
         if len(match) == 1:
             return match[0]

@@ -65,7 +65,7 @@ def test_a_run_leaves_no_more_than_the_bound_but_for_what_it_will_go_on_with(tmp
     left = [p.parent.name for p in (root / REF.folder / ".rondel/run/spool").glob("*/*")]
     assert len(left) == 1
     assert "2.md" in left[0]
-    assert hall(root).drive(REF, retry=True).exit_code == 0
+    assert hall(root).drive(REF, unpark=True).exit_code == 0
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path):

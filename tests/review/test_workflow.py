@@ -342,7 +342,7 @@ def test_fewer_than_half_is_no_verdict_and_an_error(feature):
     assert not state.is_complete
     assert not state.files.exists(state.at.meta)
     summary = hall_of(feature, panel(by_type())).summary(state.ref)
-    assert (summary.status, summary.next) == (Status.FAILED, f"rondel resume {state.ref.name} --retry")
+    assert (summary.status, summary.next) == (Status.FAILED, f"rondel resume {state.ref.name}")
 
 
 def test_after_too_few_answers_a_new_run_asks_only_those_who_are_missing(feature):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from task_support import REPORT, git, put_identity, repository, statuses, step, 
 
 from rondel.workflows.task import files
 from rondel.workflows.task import read as reading
+from support.follow import follow
 
 PLAN = (
     '```json\n[{"title": "First", "focus_paths": ["a"]}, {"title": "Second", "depends_on": ["IMPL-1"]}]\n```'
@@ -54,6 +56,7 @@ def rondel(root: Path, *args: str, code: int = 0) -> str:
         check=False,
     )
     assert done.returncode == code, done.stderr
+    follow(root, os.environ, code, done.stdout, done.stderr)
     return done.stdout + done.stderr
 
 
@@ -235,7 +238,8 @@ def test_a_sandbox_that_is_asked_for_and_not_there_is_refused(root, monkeypatch)
 def test_doctor_mends_markers(root):
     rondel(root, "task", "start", "One")
     (root / ".workflow/.active-WFS-gone").touch()
-    assert "remove the marker: done" in rondel(root, "doctor", "--repair", code=1)
+    assert "next: rondel doctor --repair" in rondel(root, "doctor", code=1)
+    assert "repaired: .workflow/.active-WFS-gone" in rondel(root, "doctor", "--repair")
     rondel(root, "doctor")
     assert files.markers(root) == ["WFS-one"]
 

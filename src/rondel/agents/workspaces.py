@@ -105,6 +105,11 @@ class Workspaces:
         mark = self._trees.mark(self._path(session, key))
         return mark is not None and mark.ready
 
+    def place(self, session: str, key: str) -> Path | None:
+        """The worktree of an action, if it is there."""
+        path = self._path(session, key)
+        return path if path.is_dir() else None
+
     def _path(self, session: str, key: str) -> Path:
         return self._root / "write" / f"{slug(key, length_max=40)}-{digest(f'{session}/{key}')[:12]}"
 

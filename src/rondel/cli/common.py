@@ -15,13 +15,12 @@ from rondel.cli import encoding
 from rondel.cli.live import cost_json, live_view
 from rondel.engine.report import Report, Stopped
 from rondel.errors import RondelError
-from rondel.model.summary import Status
+from rondel.model.commands import command_line
+from rondel.model.summary import Summary
 from rondel.model.workflow import SessionRef
 from rondel.store.lease import Lease
 
 PIPE_WIDTH = 240
-# The ends after which a person does something.
-NEXT_SAID = (Stopped.COMPLETED, Stopped.IDLE, Stopped.WAITING, Stopped.FAILED)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 agents_option = click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once.")
@@ -73,7 +72,22 @@ def report_json(hall: Hall, ref: SessionRef, report: Report) -> dict[str, object
         "until": report.until.isoformat() if report.until else None,
         "exit_code": report.exit_code,
         "usage": cost_json(hall.spent(ref)),
+        "next": follows(ref, report, hall.summary(ref)) or None,
     }
+
+
+def follows(ref: SessionRef, report: Report, found: Summary) -> str:
+    """The command that leads on after a run that ended so; empty where a command alone does not."""
+    match report.stopped:
+        case Stopped.LIMIT:  # a setting has to change first
+            return ""
+        case Stopped.PARKED:
+            return command_line("resume", ref.name, "--wait")
+        case Stopped.INTERRUPTED | Stopped.MACHINE:
+            return command_line("resume", ref.name)
+        case Stopped.COMPLETED | Stopped.IDLE | Stopped.WAITING | Stopped.CANCELLED:
+            return found.next
+    return found.next or command_line("resume", ref.name)
 
 
 def drive(
@@ -84,21 +98,31 @@ def drive(
     agents_max: int | None = None,
     wait: bool = False,
     refresh: bool = False,
-    retry: bool = False,
+    retry: bool = True,
+    unpark: bool = False,
     lease: Lease | None = None,
 ) -> Report:
     """Run a session with a live view, and say how it ended.
 
+    Whoever types a command that goes on wants what failed to be tried again. Whoever answers a
+    question does not say so (`retry=False`): what failed beside it is not paid for once more.
     A command that says something first that the run is for has the lease already, and gives it.
     """
     _say_who_works(hall, ref)
     with live_view(ref.name, quiet=as_json) as view:
         report = hall.drive(
-            ref, view=view, agents_max=agents_max, wait=wait, redo=refresh, retry=retry, say=say, lease=lease
+            ref,
+            view=view,
+            agents_max=agents_max,
+            wait=wait,
+            redo=refresh,
+            retry=retry,
+            unpark=unpark,
+            say=say,
+            lease=lease,
         )
     if not as_json:
-        found = hall.summary(ref)
-        _say_report(ref, report, "rondel doctor" if found.status is Status.DAMAGED else found.next)
+        _say_report(ref, report, follows(ref, report, hall.summary(ref)))
     return report
 
 
@@ -110,7 +134,8 @@ def run_session(
     agents_max: int | None = None,
     wait: bool = False,
     refresh: bool = False,
-    retry: bool = False,
+    retry: bool = True,
+    unpark: bool = False,
     lease: Lease | None = None,
 ) -> NoReturn:
     """Run a session and leave with the exit code that says how it ended."""
@@ -122,6 +147,7 @@ def run_session(
         wait=wait,
         refresh=refresh,
         retry=retry,
+        unpark=unpark,
         lease=lease,
     )
     if as_json:
@@ -140,18 +166,13 @@ def _say_who_works(hall: Hall, ref: SessionRef) -> None:
     say(f"agents: {agent.name} ({how}; {choose})")
 
 
-def _say_report(ref: SessionRef, report: Report, follows: str) -> None:
-    lines = report.details or ((report.message,) if report.message and report.message != follows else ())
+def _say_report(ref: SessionRef, report: Report, command: str) -> None:
+    lines = report.details or ((report.message,) if report.message and report.message != command else ())
     say(f"{ref.name}: {report.stopped.value}")
     for line in lines:
         say(f"  {line}")
-    if report.stopped is Stopped.FAILED and not follows:
-        follows = f"rondel resume {ref.name} --retry"  # where the workflow knows nothing better
-    if report.stopped in NEXT_SAID and follows:
-        say(f"  next: {follows}")
-    if report.stopped is Stopped.MACHINE:
-        say(f"  next: rondel resume {ref.name}")
+    if command:
+        say(f"  next: {command}")
     if report.stopped is Stopped.LIMIT:
-        say("  raise the limit in rondel.toml to go on; everything so far is kept")
-    if report.stopped is Stopped.PARKED:
-        say(f"  `rondel resume {ref.name} --wait` waits and goes on then")
+        goes_on = command_line("resume", ref.name)
+        say(f"  raise the limit in rondel.toml, then `{goes_on}` goes on; everything so far is kept")

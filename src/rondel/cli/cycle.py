@@ -23,6 +23,7 @@ from rondel.cli.common import (
 from rondel.cli.groups import Commands
 from rondel.cli.sessions import problem_json, summary_json
 from rondel.errors import Held, UsageError
+from rondel.model.commands import command_line
 from rondel.model.summary import Status, Summary
 from rondel.model.workflow import SessionRef
 from rondel.workflows.cycle import files as cycle_files
@@ -107,7 +108,7 @@ def extend(
     hall = here()
     ref = hall.find(cycle, "cycle")
     hall.change(ref, [cycle_files.added(text, now(), max_iterations)])
-    _go_on(hall, ref, no_run=no_run, agents_max=agents_max, as_json=as_json)
+    _go_on(hall, ref, no_run=no_run, agents_max=agents_max, as_json=as_json, retry=True)
 
 
 @command.command()
@@ -381,13 +382,15 @@ def _control(hall: Hall, ref: SessionRef, word: str) -> None:
     if hall.control(ref, word):
         say(f"{ref.name}: {word} asked for; its driver stops before the next action")
     else:
-        say(f"{ref.name}: it rests; `rondel cycle resume {ref.id}` goes on")
+        say(f"{ref.name}: it rests; `{command_line('cycle', 'resume', ref.id)}` goes on")
 
 
-def _go_on(hall: Hall, ref: SessionRef, *, no_run: bool, agents_max: int | None, as_json: bool) -> None:
+def _go_on(
+    hall: Hall, ref: SessionRef, *, no_run: bool, agents_max: int | None, as_json: bool, retry: bool = False
+) -> None:
     """Run the cycle, unless somebody does already or nobody wants it."""
     if not no_run and hall.summary(ref).status is not Status.RUNNING:
-        _run(hall, ref, as_json=as_json, agents_max=agents_max)
+        _run(hall, ref, as_json=as_json, agents_max=agents_max, retry=retry)
     if as_json:
         emit({"session": ref.name, "state": hall.summary(ref).state})
 
@@ -396,18 +399,23 @@ def _rests(hall: Hall, ref: SessionRef) -> bool:
     """Whether a person paused it: an answer alone does not make it go on."""
     rests = hall.summary(ref).status is Status.PAUSED
     if rests:
-        say(f"{ref.name}: it is paused; `rondel cycle resume {ref.id}` goes on")
+        say(f"{ref.name}: it is paused; `{command_line('cycle', 'resume', ref.id)}` goes on")
     return rests
 
 
 def _run(
-    hall: Hall, ref: SessionRef, *, as_json: bool, agents_max: int | None, wait: bool = False
+    hall: Hall,
+    ref: SessionRef,
+    *,
+    as_json: bool,
+    agents_max: int | None,
+    wait: bool = False,
+    retry: bool = True,
 ) -> NoReturn:
     """Run a cycle with as many agents as it was started with, when nothing else is said."""
     state: State = hall.state(ref)
-    failed = state.cycle is not None and state.cycle.status == "failed"
     many = agents_max or state.request.agents_max
-    run_session(hall, ref, as_json=as_json, agents_max=many, wait=wait, retry=failed)
+    run_session(hall, ref, as_json=as_json, agents_max=many, wait=wait, retry=retry)
 
 
 def _restored(hall: Hall, ref: SessionRef) -> None:

@@ -28,6 +28,7 @@ from rondel.cli.sessions import summary_json
 from rondel.engine.report import Report
 from rondel.errors import GitError, NothingToDo, RondelError, UsageError
 from rondel.model.changes import Edit
+from rondel.model.commands import command_line
 from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.ending import kept_history
@@ -109,7 +110,7 @@ def start(title: str, mode: str | None, description: str, source: Any, worktree:
         except GitError as e:
             raise RondelError(
                 f"{ref.name} is there, but without a worktree: {e}; go on without one, or give it up "
-                f"(rondel feature finish {ref.id} --abandon) and start again"
+                f"(`{command_line('feature', 'finish', ref.id, '--abandon')}`) and start again"
             ) from e
         hall.change(ref, [Edit(layout.META, lambda meta: {**meta, "worktree": path})])
         state = hall.state(ref)
@@ -200,7 +201,7 @@ def _ask_and_drive(
     with hall.hold(ref) as lease:
         hall.ask_for(ref, request, lease)
         # A person asks, so it is tried again.
-        return drive(hall, ref, as_json=as_json, wait=wait, retry=True, lease=lease)
+        return drive(hall, ref, as_json=as_json, wait=wait, lease=lease)
 
 
 def _proceeds(may: Transition) -> bool:

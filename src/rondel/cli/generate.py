@@ -27,6 +27,7 @@ from rondel.cli.profiles import context_of, profile, profiles
 from rondel.cli.sessions import summary_json
 from rondel.errors import ConfigError, Held, NothingToDo, UsageError
 from rondel.model.actions import Derive
+from rondel.model.commands import command_line
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
@@ -216,7 +217,7 @@ def run(
     ref = hall.find(session, "generate")
     state: State = hall.state(ref)
     if hall.summary(ref).status.is_over:
-        raise NothingToDo(f"{ref.name} is at its end; see `rondel generate status {ref.id}`")
+        raise NothingToDo(f"{ref.name} is at its end; see `{command_line('generate', 'status', ref.id)}`")
     _check_settings(hall)
     before = {"auto": state.request.auto, "parallel": state.request.parallel}
     said = {"auto": auto, "parallel": parallel}
@@ -263,7 +264,7 @@ def _answer(
     with hall.hold(ref) as lease:
         _work_out(hall, ref)
         if not no_run and (answer != "reject" or comment.strip()):
-            run_session(hall, ref, as_json=as_json, lease=lease)
+            run_session(hall, ref, as_json=as_json, retry=False, lease=lease)
     _leave(hall, ref, as_json=as_json)
 
 
@@ -297,7 +298,7 @@ def retry(
     with hall.hold(ref) as lease:
         hall.change(ref, people.retry(hall.state(ref), name, chosen, feedback, _now()))
         if not no_run:
-            run_session(hall, ref, as_json=as_json, retry=True, lease=lease)
+            run_session(hall, ref, as_json=as_json, lease=lease)
     _leave(hall, ref, as_json=as_json)
 
 
@@ -322,7 +323,7 @@ def cancel(session: str | None) -> None:
     hall.change(ref, people.cancel(hall.state(ref), _now()))
     if hall.summary(ref).status is Status.RUNNING:
         hall.control(ref, "stop")
-    say(f"{ref.name}: cancelled; `rondel generate retry {ref.id}` takes it up again")
+    say(f"{ref.name}: cancelled; `{command_line('generate', 'retry', ref.id)}` takes it up again")
 
 
 def _now() -> datetime:

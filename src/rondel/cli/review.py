@@ -137,7 +137,6 @@ def start(
         as_json=as_json,
         agents_max=agents_max,
         wait=wait,
-        retry=opened.resumed,
         lease=opened.lease,
     )
     state = files.state_of(hall.root, opened.ref)

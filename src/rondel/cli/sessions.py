@@ -28,6 +28,7 @@ from rondel.cli.common import (
 from rondel.cli.live import clock, cost, cost_json, number
 from rondel.cli.tables import table
 from rondel.errors import UsageError
+from rondel.model.commands import command_line
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
@@ -108,6 +109,9 @@ def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> N
         click.echo(f"  not made by Rondel: {', '.join(found.foreign)}")
     if found.waiting_for:
         click.echo(f"  waits for: {found.waiting_for}")
+    last = hall.last_report(ref) if found.status is Status.FAILED else None
+    for line in (line for line in last.details if line != found.waiting_for) if last else ():
+        click.echo(f"  {line}")
     if spent := cost(hall.spent(ref)):
         click.echo(f"  cost so far: {spent}")
     if found.next:
@@ -197,7 +201,9 @@ def _going_on(command: F) -> F:
     for option in (
         click.option("--onto", metavar="BRANCH", help="Let its work go to this branch from now on."),
         click.option("--refresh", is_flag=True, help="Redo stale files and what depends on them."),
-        click.option("--retry", is_flag=True, help="Give failed and parked actions their attempts back."),
+        click.option(
+            "--retry", "unpark", is_flag=True, help="Ask parked agents again, too, before their time."
+        ),
         wait_option,
         agents_option,
         json_option,
@@ -213,7 +219,7 @@ class _Going(TypedDict):
     agents_max: int | None
     as_json: bool
     refresh: bool
-    retry: bool
+    unpark: bool
     wait: bool
 
 
@@ -229,14 +235,14 @@ def _go_on(session: str | None, onto: str | None, going: _Going) -> None:
 @click.command()
 @_going_on
 def run(session: str | None, onto: str | None, **going: Unpack[_Going]) -> None:
-    """Go on with a session, on the branch it was begun on, wherever HEAD is now."""
+    """Go on with a session, on the branch it was begun on; what failed is tried again."""
     _go_on(session, onto, going)
 
 
 @click.command()
 @_going_on
 def resume(session: str | None, onto: str | None, **going: Unpack[_Going]) -> None:
-    """Go on with a session that was paused, stopped, killed or parked."""
+    """Go on with a session that was paused, stopped, killed or parked, or in which something failed."""
     _go_on(session, onto, going)
 
 
@@ -260,7 +266,9 @@ def _control(session: str | None, word: str) -> None:
     if hall.control(ref, word):
         say(f"{ref.name}: {word} asked for; its driver stops before the next action")
     else:
-        say(f"{ref.name}: no driver is running; it starts nothing until it is resumed")
+        say(
+            f"{ref.name}: no driver is running; it starts nothing before `{command_line('resume', ref.name)}`"
+        )
 
 
 def _answering(command: F) -> F:
@@ -309,9 +317,9 @@ def _answer(
     say(f"{ref.name}: {answer}: {question.question}")
     goes_on = not no_run and hall.goes_on(ref)
     if goes_on:
-        say(f"{ref.name}: its driver goes on; `rondel watch {ref.name}` follows it")
+        say(f"{ref.name}: its driver goes on; `{command_line('watch', ref.name)}` follows it")
     if not no_run and not goes_on:
-        run_session(hall, ref, as_json=as_json)
+        run_session(hall, ref, as_json=as_json, retry=False)
     if as_json:
         emit({"session": ref.name, "question": question.question, "answer": answer})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from rondel.cli.sessions import problem_json
 from rondel.cli.tables import table as columns
 from rondel.config import BUILT_IN
 from rondel.errors import ConfigError, UsageError
+from rondel.model.commands import command_line
 from rondel.model.roles import match_role
 from rondel.model.summary import Problem
 from rondel.plugin import install_plugin
@@ -86,7 +88,18 @@ def doctor(repair: bool, as_json: bool) -> None:
                 click.echo(f"    {p.repair}")
         if not problems:
             click.echo("nothing wrong was found")
+        if command := _follows(hall, problems, tried=repair):
+            say(f"next: {command}")
     sys.exit(1 if any(not p.repaired for _, p in problems) else 0)
+
+
+def _follows(hall: Hall, problems: Sequence[tuple[str, Problem]], *, tried: bool) -> str:
+    """The command that leads on: it mends the rest, or goes on with what was mended."""
+    if not tried and any("doctor --repair" in p.repair for _, p in problems):
+        return command_line("doctor", "--repair")
+    mended = {session for session, p in problems if p.repaired}
+    found = (hall.summary(ref).next for ref in hall.sessions() if ref.name in mended)
+    return next((command for command in found if command), "")
 
 
 def _settings(hall: Hall) -> tuple[str, list[tuple[str, Problem]]]:
@@ -102,7 +115,8 @@ def _machine() -> dict[str, str]:
     """What Rondel needs from the machine."""
     return {
         "git": shutil.which("git") or "not installed: nothing works without it",
-        "gh": shutil.which("gh") or "not installed: `rondel review --pr` and `post` need it",
+        "gh": shutil.which("gh")
+        or "not installed: `rondel review post` and reviews of pull requests need it",
         "agents": ", ".join(roster.detect()) or "no vendor's CLI on the PATH",
     }
 

@@ -23,6 +23,7 @@ from rondel.cli.common import (
 )
 from rondel.cli.groups import Commands
 from rondel.errors import NothingToDo, RondelError, UsageError
+from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.identity import Identity, home
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
@@ -61,8 +62,12 @@ def _session(hall: Hall, name: str | None) -> SessionRef:
         refs = hall.sessions("task")
         if current is not None:
             return next(r for r in refs if r.id == current)
-        there = ", ".join(r.id for r in refs) or "none"
-        raise UsageError(f"no task session is active; `rondel task start` or `switch` to one of: {there}")
+        begin = command_line("task", "start", OWN_WORDS)
+        if not refs:
+            raise UsageError(f"there is no task session; `{begin}` begins one")
+        there = ", ".join(r.id for r in refs)
+        switch = command_line("task", "switch", refs[-1].id)
+        raise UsageError(f"no task session is active; `{begin}` begins one, `{switch}` takes it up: {there}")
     return hall.find(name, "task")
 
 
@@ -139,7 +144,7 @@ def pause(name: str | None) -> None:
     if hall.control(ref, "pause"):
         say("the run under way starts nothing new; what is under way ends first")
     files.pause(hall.root, ref.id)
-    say(f"{ref.id} is paused; `rondel task resume {ref.id}` goes on")
+    say(f"{ref.id} is paused; `{command_line('task', 'resume', ref.id)}` goes on")
 
 
 @command.command()
@@ -457,8 +462,8 @@ def allow(everything: bool, session: str | None) -> None:
     own state folder.
     """
     hall = here()
-    state = _state(hall, _session(hall, session))
-    found = _commands(state)
+    ref = _session(hall, session)
+    found = _commands(_state(hall, ref))
     if not found:
         say("every command is allowed")
         return
@@ -469,6 +474,7 @@ def allow(everything: bool, session: str | None) -> None:
         sys.exit(3)
     if everything or click.confirm(f"Allow these {len(found)} commands?"):
         say(f"allowed: {files.allow(str(hall.root), found)}")
+        say(f"next: {hall.summary(ref).next}")
     else:
         sys.exit(3)
 

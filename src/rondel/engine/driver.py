@@ -73,6 +73,7 @@ class Driver(Generic[S]):
         self._flights: dict[str, Flight] = {}
         self._held: dict[str, tuple[Stopped, str]] = {}
         self._stuck: dict[str, str] = {}  # edits that git would not take; the next run tries again
+        self._failures: dict[str, str] = {}  # what came to nothing in this run, and where to look
         self._waits: dict[str, str] = {}  # answers only a person can give; not asked for again in this run
         self._repeats: Counter[str] = Counter()
         self._refreshed = (time.monotonic(), 0.0)
@@ -194,18 +195,21 @@ class Driver(Generic[S]):
         if isinstance(action, Decide):
             return Stopped.WAITING, action.question
         if action.path in self._stuck:
-            return Stopped.FAILED, self._stuck[action.path]
+            return Stopped.FAILED, f"{self._failure(action)}: {self._stuck[action.path]}"
         if action.path in self._waits:
             return Stopped.WAITING, self._waits[action.path]
         if record.parked_until and record.parked_until > self._tools.clock():
-            return Stopped.PARKED, f"{action.path} is parked until {stamp(record.parked_until)}"
+            return Stopped.PARKED, f"{_named(action)} is parked until {stamp(record.parked_until)}"
         attempts_max = self._attempts_max(action)
         if record.failures >= attempts_max:
-            return Stopped.FAILED, f"{action.path} failed {record.failures} times: {record.last_error}"
+            times = f"failed {record.failures} times" if record.failures > 1 else "failed"
+            return Stopped.FAILED, f"{self._failure(action, times)}: {record.last_error}"
         if record.cutoffs >= self._limits.cutoffs_max:
-            return Stopped.FAILED, f"{action.path} was cut off {record.cutoffs} times"
+            words = f"was cut off {record.cutoffs} times, because the process that ran it ended"
+            return Stopped.FAILED, self._failure(action, words)
         if self._repeats[action.path] >= REPEATS_MAX:
-            return Stopped.FAILED, f"{action.path} is due again after it was done {REPEATS_MAX} times"
+            words = f"is due again after it was done {REPEATS_MAX} times"
+            return Stopped.FAILED, self._failure(action, words)
         if isinstance(action, Run) and action.exclusive and self._runs(action.exclusive):
             return Stopped.IDLE, ""
         agent = self._agent_for(action)
@@ -224,6 +228,10 @@ class Driver(Generic[S]):
 
     def _fullness(self) -> str | None:
         return room.fullness((self._session.folder, *self._tools.places), self._limits.free_mb_min)
+
+    def _failure(self, action: Action, words: str = "failed") -> str:
+        """What a person is told of an action that came to nothing: which it is, and where to look."""
+        return f"{_named(action)} {words} (see {self._performer.place(action)})"
 
     def _asked(self) -> list[UnderWay]:
         flights = self._flights.values()
@@ -392,6 +400,9 @@ class Driver(Generic[S]):
         final = outcome.ended not in RETRIED or record.failures + 1 >= self._attempts_max(action)
         wrote: dict[str, str] = {}
         kept: Sequence[Kept] = ()
+        self._failures.pop(action.path, None)
+        if not outcome.ok and outcome.ended not in UNRECORDED and final:
+            self._failures[action.path] = self._failure(action)
         if outcome.taken and outcome.ended not in UNRECORDED and final:
             changes = self._session.workflow.apply(self._session.state, action, outcome)
             wrote, kept = self._session.carry_out(changes, flight.seen, self._lease)
@@ -440,9 +451,7 @@ class Driver(Generic[S]):
     def _report(self) -> Report:
         """Why nothing more can be done now, worst reason first."""
         if self._interrupted:
-            return Report(
-                Stopped.INTERRUPTED, f"interrupted; `rondel resume {self._session.ref.name}` goes on"
-            )
+            return Report(Stopped.INTERRUPTED, "interrupted")
         if self._trouble is not None:
             return Report(Stopped.MACHINE, str(self._trouble))
         held = self._held.values()
@@ -451,18 +460,22 @@ class Driver(Generic[S]):
             return Report(Stopped.CANCELLED, f"{self._session.ref.name} was given up; there is nothing to do")
         if self._word is not None and summary.status is not Status.COMPLETED:
             word = "paused" if self._word is control.Word.PAUSE else "stopped"
-            return Report(Stopped.PAUSED, f"{word}; `rondel resume {self._session.ref.name}` goes on")
+            return Report(Stopped.PAUSED, word)
         for stopped in (Stopped.MACHINE, Stopped.FAILED, Stopped.LIMIT, Stopped.PARKED, Stopped.WAITING):
             details = tuple(dict.fromkeys(words for s, words in held if s is stopped))
             if details:
                 return Report(
                     stopped, details[0], details, self._earliest() if stopped is Stopped.PARKED else None
                 )
-        return report.of_summary(summary, self._session.ref.name)
+        return report.of_summary(summary, self._session.ref.folder, tuple(self._failures.values()))
 
     def _earliest(self) -> datetime | None:
         times = [r.parked_until for p in self._held if (r := self._session.ledger.of(p)).parked_until]
         return min((t for t in times if t), default=None)
+
+
+def _named(action: Action) -> str:
+    return f"{action.title} ({action.path})" if action.title else action.path
 
 
 def _outputs(action: Action) -> tuple[str, ...]:

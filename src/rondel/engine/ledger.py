@@ -120,9 +120,10 @@ class Ledger:
         """Its driver came to its end, and could not note this one's: no death, and no attempt."""
         record.open_try = None
 
-    def _retry(self, record: Record, _: Mapping[str, object]) -> None:
+    def _retry(self, record: Record, event: Mapping[str, object]) -> None:
         record.failures = record.cutoffs = 0
-        record.parked_until = None
+        if event.get("parked") is not False:
+            record.parked_until = None
 
     def _finished(self, record: Record, event: Mapping[str, object]) -> None:
         ended = event.get("ended")

@@ -22,7 +22,7 @@ from rondel.config import Config
 from rondel.engine.executor import Answer, Executor, kept_answer
 from rondel.engine.session import Session
 from rondel.errors import GitError, RondelError
-from rondel.model.actions import Access, Action, Ask, Derive, Probe, Run, Workspace
+from rondel.model.actions import SCRATCH, Access, Action, Ask, Derive, Probe, Run, Workspace
 from rondel.model.digests import digest
 from rondel.model.identity import home
 from rondel.model.names import is_safe_name
@@ -251,6 +251,18 @@ class Performer(Generic[S]):
         """The folder of one try's output."""
         return self._session.run / "spool" / slot(path) / str(number)
 
+    def place(self, action: Action) -> str:
+        """Where a person sees what became of an action: what was said, and its edit where there is one."""
+        tries = self.spool(action.path, self._session.ledger.of(action.path).tries)
+        found = next((f for f in (tries, tries.parent, self._session.folder) if f.is_dir()), tries)
+        root = self._session.root
+        said = str(found.relative_to(root) if found.is_relative_to(root) else found)
+        space = action.workspace if isinstance(action, Ask | Run) else SCRATCH
+        if space.access is not Access.WRITE:
+            return said
+        tree = self._tools.workspaces.place(self._owner, space.name or action.path)
+        return f"{said}, working copy {tree}" if tree else said
+
     # -- workspaces ---------------------------------------------------------------------
 
     async def _workspace(self, action: Ask | Run, continues: bool, number: int) -> Path:
@@ -261,7 +273,7 @@ class Performer(Generic[S]):
             with explained("make", scratch):
                 scratch.mkdir(parents=True, exist_ok=True)
             return scratch
-        base = space.base or (f"refs/heads/{space.target}" if space.target else await self._home())
+        base = space.base or await self._home(space.target)
         trees = self._tools.workspaces
         if space.access is Access.READ:
             return await _patiently(partial(trees.read, base))
@@ -278,10 +290,10 @@ class Performer(Generic[S]):
             )
         )
 
-    async def _home(self) -> str:
+    async def _home(self, target: str | None) -> str:
         """Where the session was begun, as it is now: HEAD may be somewhere else meanwhile."""
         identity = self._session.identity
-        found = await asyncio.to_thread(home, self._tools.look, identity.branch, identity.base)
+        found = await asyncio.to_thread(home, self._tools.look, target or identity.branch, identity.base)
         return found or "HEAD"
 
     async def _take_over(self, ask: Ask, cwd: Path, outcome: Outcome) -> Outcome:

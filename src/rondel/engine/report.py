@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Status, Summary
+from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time, stamp
 
 
@@ -58,25 +59,31 @@ class Report:
         return EXIT_CODES[self.stopped]
 
 
-def of_summary(summary: Summary, name: str) -> Report:
-    """The end that a session's own status says, where nothing of the run says another."""
+def of_summary(summary: Summary, folder: str, failures: tuple[str, ...] = ()) -> Report:
+    """The end that a session's own status says, where nothing of the run says another.
+
+    `folder` is the session's; `failures` name what came to nothing in this run.
+    """
     match summary.status:
         case Status.FAILED:
-            words = summary.waiting_for or f"{summary.title}: failed in {summary.phase}"
-            return Report(Stopped.FAILED, words)
+            why = summary.waiting_for or f"{summary.title}: failed in {summary.phase}"
+            return Report(Stopped.FAILED, why, (why, *failures))
         case Status.DAMAGED:
-            wrong = tuple(
-                f"{p.file}: {p.message}" + (f"; {p.repair}" if p.repair else "") for p in summary.problems
-            )
+            wrong = tuple(_damage(p, folder) for p in summary.problems)
             return Report(Stopped.FAILED, "; ".join(wrong) or f"{summary.title} is damaged", wrong)
         case Status.WAITING:
             return Report(Stopped.WAITING, summary.waiting_for or summary.next)
         case Status.COMPLETED:
             return Report(Stopped.COMPLETED, summary.title)
         case Status.PAUSED:
-            return Report(Stopped.PAUSED, f"paused; `rondel resume {name}` goes on")
+            return Report(Stopped.PAUSED, "paused")
         case _:
             return Report(Stopped.IDLE, summary.next)
+
+
+def _damage(problem: Problem, folder: str) -> str:
+    where = posixpath.normpath(f"{folder}/{problem.file}")
+    return f"{where}: {problem.message}" + (f"; {problem.repair}" if problem.repair else "")
 
 
 REPORT = "report.json"
@@ -85,7 +92,12 @@ REPORT = "report.json"
 def leave(run: Path, report: Report) -> None:
     """Leave how a run ended, for whoever looks at the session later. Runtime only: it may be lost."""
     until = stamp(report.until) if report.until else None
-    body = {"stopped": report.stopped, "message": report.message, "until": until}
+    body = {
+        "stopped": report.stopped,
+        "message": report.message,
+        "details": list(report.details),
+        "until": until,
+    }
     with suppress(OSError):
         (run / REPORT).write_text(json.dumps(body), encoding="utf-8")
 
@@ -95,7 +107,13 @@ def last_report(files: Snapshot) -> Report | None:
     body = files.json(f".rondel/run/{REPORT}")
     if not isinstance(body, dict):
         return None
+    details = body.get("details")
     try:
-        return Report(Stopped(body["stopped"]), str(body["message"]), until=parse_time(body["until"]))
+        return Report(
+            Stopped(body["stopped"]),
+            str(body["message"]),
+            tuple(map(str, details)) if isinstance(details, list) else (),
+            parse_time(body["until"]),
+        )
     except (ValueError, KeyError):
         return None

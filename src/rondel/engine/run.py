@@ -30,7 +30,8 @@ class Wish:
 
     wait: bool = False  # for a vendor's usage limit to pass
     redo: bool = False  # what is stale
-    retry: bool = False  # what failed or is parked, with all its attempts
+    retry: bool = False  # what failed or was cut off, with all its attempts
+    unpark: bool = False  # what is parked, before its time
     say: Callable[[str], None] = lambda _: None  # where words for the person go
 
 
@@ -65,8 +66,7 @@ def _run(
     now = tools().clock
     word = "retry" if wish.retry else "resume"
     session.carry_out(session.workflow.control(session.state, word, now()), {}, lease)
-    if wish.retry:
-        _grant(session)
+    _grant(session, wish)
     if wish.redo:
         changes, words = refresh(session, tools().config)
         session.carry_out(changes, {}, lease)
@@ -83,11 +83,13 @@ def _run(
             return report
 
 
-def _grant(session: Session[Any]) -> None:
-    """Give every failed or parked action its attempts back: a person asked for it."""
+def _grant(session: Session[Any], wish: Wish) -> None:
+    """Give actions their attempts back, once and before the run: a person asked for it."""
     for path, record in list(session.ledger.records.items()):
-        if record.failures or record.cutoffs or record.parked_until:
-            session.note("retry", {"action": path})
+        spent = wish.retry and bool(record.failures or record.cutoffs)
+        parked = wish.unpark and record.parked_until is not None
+        if spent or parked:
+            session.note("retry", {"action": path, "parked": parked})
 
 
 async def _interruptible(driver: Driver[Any]) -> Report:

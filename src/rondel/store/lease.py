@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Self
 
 from rondel.errors import Held, LostLease
+from rondel.model.commands import command_line
 from rondel.model.snapshot import parse_json
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
@@ -186,8 +187,8 @@ def _lock_old(path: str) -> int | None:
 def _held(run_folder: Path, session: str) -> Held:
     who = holder(run_folder)
     return Held(
-        f"{session} is driven by {who or 'another process'}; `rondel watch {session}` follows it, "
-        f"`rondel stop {session}` ends it"
+        f"{session} is driven by {who or 'another process'}; `{command_line('watch', session)}` follows it, "
+        f"`{command_line('stop', session)}` ends it"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rondel.model.changes import Aside, Change
+from rondel.model.commands import command_line
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.leave import restore
 from rondel.workflows.cycle.state import Stage, State, TaskView, Turn
@@ -27,7 +28,7 @@ def control(state: State, word: str, at: datetime) -> Sequence[Change]:
         return _resume(state, at, retry=word == "retry")
     verb = "stopped" if word == "stop" else "paused"
     step = transitions.pause(
-        f"{verb} by a person at {state.time(at)}; `rondel cycle resume {state.id}` goes on"
+        f"{verb} by a person at {state.time(at)}; `{command_line('cycle', 'resume', state.id)}` goes on"
     )
     return [*restore(state), state.edit(at, step)]
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from rondel.errors import DamagedFile, RondelError
 from rondel.model.changes import Document, Edit
+from rondel.model.commands import command_line
 from rondel.model.snapshot import is_deep
 from rondel.model.times import stamp
 from rondel.workflows.cycle import layout
@@ -53,7 +54,7 @@ def completed(document: Document, cycle_id: str) -> Doc:
     if fault:
         raise DamagedFile(
             f"{layout.HOME}/{cycle_id}.json is not the state of this cycle: {fault}; "
-            f"`rondel cycle rebuild {cycle_id}` restores it"
+            f"`{command_line('cycle', 'rebuild', cycle_id)}` restores it"
         )
     _fill(whole, CycleState.model_validate(whole).document())
     return whole

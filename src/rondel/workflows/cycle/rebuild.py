@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from rondel.model import doclog
 from rondel.model.changes import Document
+from rondel.model.commands import command_line
 from rondel.model.marks import FOREIGN, begun_here
 from rondel.model.snapshot import Snapshot, is_deep
 from rondel.model.summary import Problem
@@ -114,7 +115,7 @@ def _damaged(cycle_id: str, fault: str) -> Problem:
         "state-damaged",
         layout.state_file(cycle_id),
         f"the state file cannot be used: {fault}; the state shown is rebuilt",
-        f"`rondel cycle rebuild {cycle_id}` writes it again and keeps the damaged file",
+        f"`{command_line('cycle', 'rebuild', cycle_id)}` writes it again and keeps the damaged file",
     )
 
 

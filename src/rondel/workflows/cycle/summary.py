@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+
 from rondel.model.actions import Decide
+from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.summary import Status, Summary
 from rondel.model.times import parse_time
 from rondel.workflows.cycle.models import CycleState
@@ -59,11 +62,11 @@ def _next(state: State, cycle: CycleState, *, waits: bool) -> str:
     """The command a person would type now."""
     name = state.id
     if state.pending_decisions and waits:
-        return f"rondel cycle decide {name} {state.pending_decisions[0].id} --option 1"
+        return command_line("cycle", "decide", name, state.pending_decisions[0].id, "--option", "1")
     if state.open_blockers and waits:
-        return f"rondel cycle unblock {name} {state.open_blockers[0].id}"
+        return command_line("cycle", "unblock", name, state.open_blockers[0].id)
     if cycle.status == "completed" and not state.extensions:
-        return f"git merge {state.target}"
+        return f"git merge {shlex.quote(state.target)}"
     if cycle.status == "failed" and state.turn is None and not state.extensions:
-        return f'rondel cycle extend {name} "…"'
-    return f"rondel cycle resume {name}"
+        return command_line("cycle", "extend", name, OWN_WORDS)
+    return command_line("cycle", "resume", name)

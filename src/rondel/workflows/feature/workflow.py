@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rondel.model.actions import Action, Ask, Decide, Probe
 from rondel.model.changes import Change
+from rondel.model.commands import answering, command_line
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
@@ -140,12 +141,11 @@ def _next(state: State, decision: Decide | None) -> str:
     if state.ended or state.damaged:
         return ""
     if decision is not None:
-        option = "" if "approve" in decision.options else f" --option {decision.options[0]}"
-        return f"rondel approve {state.ref.name}{option}"
+        return answering((), state.ref.name, [decision])
     if state.work is not None and state.work.phase in state.partial:
-        return f"rondel resume {state.ref.name}"
+        return command_line("resume", state.ref.name)
     due = state.due or FINISH
-    return f"rondel feature {due} {state.ref.id}{' --continue' if due in state.partial else ''}"
+    return command_line("feature", due, state.ref.id, *(("--continue",) if due in state.partial else ()))
 
 
 def _phase(state: State) -> str:

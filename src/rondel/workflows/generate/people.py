@@ -74,10 +74,14 @@ def _revive(cycle: CycleState) -> None:
     cycle.status = WorkflowStatus.IN_PROGRESS
 
 
-def retry_stopped(state: State, at: datetime) -> Sequence[Change]:
-    """Go on with every cycle that ended with an error."""
-    stopped = [t for t in state.tracks if t.cycle.status is WorkflowStatus.ERROR]
-    return [change for t in stopped for change in retry(state, t.cycle.type, None, "", at)]
+def retry_failed(state: State, at: datetime) -> Sequence[Change]:
+    """Go on with every cycle that ended for want of a usable answer.
+
+    One that a person halted, or whose iterations are used up, goes on when they name it: `retry`.
+    """
+    failed = [t for t in state.tracks if t.cycle.status is WorkflowStatus.ERROR]
+    again = [t for t in failed if not t.halted and not _ended(t.cycle)]
+    return [change for t in again for change in retry(state, t.cycle.type, None, "", at)]
 
 
 def _track(state: State, name: str | None) -> Track:

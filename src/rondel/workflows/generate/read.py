@@ -211,6 +211,12 @@ class Track:
         return tuple(dict.fromkeys(words for words in given if words.strip()))
 
     @property
+    def halted(self) -> bool:
+        """Whether a person refused the last version and said nothing to make another one from."""
+        said = _answer(self.files.json(self.paths.decision(*self.where, self.cycle.retry_count)))
+        return said is not None and not said.approved and not said.comment.strip()
+
+    @property
     def iterations_left(self) -> int:
         """How many iterations may still follow this one."""
         limit = self.request.limit_of(self.cycle.type, "iterations_max", self.request.iterations_max)

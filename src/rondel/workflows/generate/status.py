@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rondel.model.actions import Decide
+from rondel.model.commands import answering, command_line
 from rondel.model.summary import Status, Summary
 from rondel.model.times import parse_time
 from rondel.workflows.generate.models import FINAL, CycleState, WorkflowState, WorkflowStatus
@@ -49,7 +52,8 @@ def summary(state: State) -> Summary:
     session = state.session
     if session is None:
         return Summary(state.ref.id, Status.DAMAGED, problems=state.problems, state=dict(state.raw))
-    question = next((a.question for a in plan(state) if isinstance(a, Decide)), None)
+    open_ = [a for a in plan(state) if isinstance(a, Decide)]
+    question = open_[0].question if open_ else None
     failed = next((c for c in session.cycles if c.status is WorkflowStatus.ERROR), None)
     if failed is not None and not state.due:
         question = f"{failed.type}: {failed.last_error}"
@@ -64,7 +68,7 @@ def summary(state: State) -> Summary:
         waiting_for=question,
         updated_at=parse_time(session.updated_at),
         problems=state.problems,
-        next=_next(state, session, question),
+        next=_next(state, session, open_),
         state=dict(state.raw) if state.flat else _shown(session),
         foreign=state.foreign,
     )
@@ -80,16 +84,18 @@ def _status(state: State, session: WorkflowState, question: str | None) -> Statu
     return Status.WAITING if question else Status.ACTIVE
 
 
-def _next(state: State, session: WorkflowState, question: str | None) -> str:
+def _next(state: State, session: WorkflowState, open_: Sequence[Decide]) -> str:
     match session.status:
         case WorkflowStatus.COMPLETED:
-            return f"rondel generate apply {state.ref.id}"
+            return command_line("generate", "apply", state.ref.id)
         case WorkflowStatus.CANCELLED | WorkflowStatus.SKIPPED:
             return ""
         case WorkflowStatus.ERROR if not state.due:
-            return f"rondel generate retry {state.ref.id}"
+            return command_line("generate", "retry", state.ref.id)
+        case _ if open_:
+            return answering(("generate",), state.ref.id, open_)
         case _:
-            return f"rondel generate {'approve' if question else 'run'} {state.ref.id}"
+            return command_line("generate", "run", state.ref.id)
 
 
 def _shown(session: WorkflowState) -> dict[str, object]:

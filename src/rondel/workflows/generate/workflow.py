@@ -15,7 +15,7 @@ from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
 from rondel.workflows.generate import layout
 from rondel.workflows.generate.apply import apply, check
 from rondel.workflows.generate.models import FINAL, SCHEMA_VERSION
-from rondel.workflows.generate.people import retry_stopped
+from rondel.workflows.generate.people import retry_failed
 from rondel.workflows.generate.plan import plan
 from rondel.workflows.generate.prompting import question
 from rondel.workflows.generate.read import CHARS_MAX, ITERATIONS_MAX, State, read
@@ -57,8 +57,8 @@ class Generate(Workflow[State]):
         return apply(state, action, outcome)
 
     def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
-        """See `Workflow`. A retry goes on with what ended with an error."""
-        return retry_stopped(state, at) if word == "retry" and state.session is not None else ()
+        """See `Workflow`. A retry goes on with what ended for want of an answer."""
+        return retry_failed(state, at) if word == "retry" and state.session is not None else ()
 
     def documents(self, state: State) -> Iterable[str]:
         """See `Workflow`."""

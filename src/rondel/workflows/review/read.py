@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rondel.model.changes import Document
+from rondel.model.commands import command_line
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
@@ -368,7 +369,7 @@ def problems_in(state: ReviewState) -> tuple[Problem, ...]:
                 "no-quorum",
                 state.at.reviews,
                 quorum_words(state),
-                f"rondel resume {state.ref.name} --retry",
+                f"`{command_line('resume', state.ref.name)}` asks those who are missing",
             )
         )
     return tuple(found)

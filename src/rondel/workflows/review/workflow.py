@@ -10,6 +10,7 @@ from typing import ClassVar
 from rondel.errors import RondelError
 from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
+from rondel.model.commands import command_line
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
@@ -186,7 +187,7 @@ def _gone(state: ReviewState) -> Problem:
         "reviews-empty",
         state.at.reviews,
         "state.json says the reviews are under way, but there is none",
-        f"rondel resume {state.ref.name}",
+        f"`{command_line('resume', state.ref.name)}` asks the reviewers again",
         when_idle=True,
     )
 
@@ -207,10 +208,10 @@ def _updated(document: Mapping[str, object]) -> datetime | None:
 
 def _next(state: ReviewState) -> str:
     if state.is_flat or state.is_closed:
-        return "rondel review"
+        return command_line("review")
     if state.is_complete:
-        return "rondel review show"
-    return f"rondel resume {state.ref.name}{' --retry' if state.lacks_quorum else ''}"
+        return command_line("review", "show", "--session", state.ref.id)
+    return command_line("resume", state.ref.name)
 
 
 def document_of(state: ReviewState, phase: Phase) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -289,10 +290,8 @@ def doctor(root: str, *, repair: bool) -> list[tuple[str, Problem]]:
     for session, problem, mend in [*_markers(home), *_sessions(home)]:
         if repair:
             mend()
-        words = "done" if repair else "`rondel doctor --repair` does it"
-        found.append(
-            (session, Problem(problem.rule, problem.file, problem.message, f"{problem.repair}: {words}"))
-        )
+        words = f"{problem.repair}: `rondel doctor --repair` does it"
+        found.append((session, replace(problem, repair=words, repaired=repair)))
     return found
 
 

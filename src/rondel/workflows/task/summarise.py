@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from rondel.model.actions import Decide
+from rondel.model.commands import OWN_WORDS, answering, command_line
 from rondel.model.marks import FOREIGN
 from rondel.model.summary import Problem, Status, Summary
 from rondel.workflows.task import layout
@@ -18,7 +20,8 @@ NAMED_MAX = 5
 
 def summary(state: State) -> Summary:
     """The session in short."""
-    question = next((d.question for d in questions(state)), None) if _runs(state) else None
+    open_ = list(questions(state)) if _runs(state) else []
+    question = open_[0].question if open_ else None
     status, why = _status(state, question)
     changed = state.files.mtime(layout.SESSION)
     return Summary(
@@ -30,7 +33,7 @@ def summary(state: State) -> Summary:
         waiting_for=question or why,
         updated_at=datetime.fromtimestamp(changed, UTC) if changed else None,
         problems=tuple(problems(state)),
-        next=_next(state, question),
+        next=_next(state, open_),
         state=_document(state),
     )
 
@@ -75,20 +78,20 @@ def stuck_leaves(state: State) -> list[str]:
     return found
 
 
-def _next(state: State, question: str | None) -> str:
+def _next(state: State, open_: Sequence[Decide]) -> str:
     if state.session.status is SessionStatus.COMPLETED:
         return ""
-    if question:
-        return (
-            "rondel task allow" if "rondel task allow" in question else f"rondel approve task:{state.ref.id}"
-        )
-    if not state.tasks:
-        return 'rondel task plan "…"'
-    if state.all_completed:
-        return "rondel task complete"
+    if open_ and open_[0].path == layout.ALLOW:
+        return command_line("task", "allow")
+    if open_:
+        return answering((), state.ref.name, open_)
     if not state.is_marked:
-        return f"rondel task switch {state.ref.id}"
-    return "rondel task run" if _can_go_on(state) else " ".join(("rondel task run", *_blocked(state)))
+        return command_line("task", "resume", state.ref.id)
+    if not state.tasks:
+        return command_line("task", "plan", OWN_WORDS)
+    if state.all_completed:
+        return command_line("task", "complete")
+    return command_line("task", "run", *(() if _can_go_on(state) else _blocked(state)))
 
 
 def _blocked(state: State) -> list[str]:

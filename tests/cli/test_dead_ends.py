@@ -1,0 +1,342 @@
+"""There are no dead ends: whatever failed, what is printed next leads on when it is typed.
+
+Each ending is seen in every workflow with RONDEL_SWEEP=1, otherwise in one or two of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+
+import pytest
+
+from support import follow
+from support.world import BEGIN, CODED, GOOD, SETTINGS, World
+
+WORKFLOWS = ("review", "feature", "cycle", "task", "generate")
+EDITING = ("feature", "cycle", "task")
+BROKEN: list[dict[str, object]] = [{"role": "*", "fail": "the model is on fire"}]
+EDITORS = {"feature": "feature.implement", "cycle": "cycle.cd", "task": "task.*"}
+DOCUMENTS = {
+    "review": "state.json",
+    "feature": ".meta.json",
+    "task": "workflow-session.json",
+    "generate": "session.json",
+}
+
+
+def of(*names: str, every: tuple[str, ...] = WORKFLOWS) -> pytest.MarkDecorator:
+    chosen = every if os.environ.get("RONDEL_SWEEP") else names
+    return pytest.mark.parametrize("world", chosen, indirect=True)
+
+
+@pytest.fixture
+def world(tmp_path, request) -> World:
+    return World(tmp_path, request.param)
+
+
+def name_of(world: World) -> str:
+    return f"{world.workflow}:{world.session.name.removesuffix('.progress')}"
+
+
+def leads_on(world: World) -> None:
+    """What was printed is typed until the session is at its end or waits for a person."""
+    for _ in range(5):
+        asked, command = world.asked, world.next
+        said = world.type(command)
+        assert said.code != 2, (command, said)
+        if said.code in (0, 3):
+            return
+        assert world.asked > asked or world.next != command, (command, said)
+    raise AssertionError(world.said)
+
+
+@of("feature", every=("feature",))
+def test_a_dead_end_is_found_by_typing_what_was_printed(world, monkeypatch):
+    """What every helper that calls `rondel` does with what was printed: here it is seen to find something."""
+    monkeypatch.setenv("RONDEL_SWEEP", "1")
+    world.answer(BROKEN)
+    world.begin()
+    before = {p: (p.stat().st_ino, p.read_bytes()) for p in world.folder.rglob("*") if p.is_file()}
+
+    def follow_(code: int, err: str) -> None:
+        follow.follow(world.root, world.env, code, "", err)
+
+    follow_(world.said.code, world.said.err)
+    for wrong in ("rondel resume nobody", "rondel no-such-command", "rondel resume --no-such-option"):
+        with pytest.raises(AssertionError, match="a usage error"):
+            follow_(1, f"next: {wrong}")
+    same = world.type("git rev-parse no-such-name")
+    with pytest.raises(AssertionError, match="a dead end"):
+        follow._follow("git rev-parse no-such-name", same, world.root, world.env)
+    after = {p: (p.stat().st_ino, p.read_bytes()) for p in world.folder.rglob("*") if p.is_file()}
+    assert after == before, "the test has everything as it was"
+
+
+def test_names_do_not_make_another_kind_of_ending():
+    one, two = "rondel task run IMPL-1", "rondel task run IMPL-7"
+    assert follow.template(one) == follow.template(two) == "rondel task run …"
+    assert follow.template("rondel resume 'a b' --wait") == "rondel resume … --wait"
+
+
+@of(*WORKFLOWS)
+def test_what_failed_is_named_with_its_place_and_the_next_command_tries_it_again(world):
+    world.answer(BROKEN)
+    said = world.begin()
+    assert said.code == 1
+    assert "the model is on fire" in said.err
+    (place,) = set(re.findall(r"\(see ([^,)]+)", said.err.splitlines()[-2]))
+    assert (world.root / place).is_dir(), said.err
+    status = world.rondel("status", name_of(world))
+    assert (status.commands, place in status.out) == (said.commands, True), "and so it is for who looks later"
+    asked = world.asked
+    world.type(world.next)
+    assert world.asked > asked, "typed with the agent still broken, it is tried again"
+    world.answer(GOOD)
+    leads_on(world)
+
+
+@of(*WORKFLOWS)
+def test_what_was_cut_off_too_often_goes_on_with_the_next_command(world):
+    world.configure("[limits]\ncutoffs_max = 1\n")
+    world.answer([{"role": "*", "seconds": 600}])
+    for words in BEGIN[world.workflow][:-1]:
+        world.rondel(*words)
+    world.begin_and_kill()
+    for _ in range(2):
+        world.begin_and_kill("resume", name_of(world))
+    world.answer(GOOD)
+    said = world.rondel("resume", name_of(world))
+    assert said.code in (0, 3), said
+
+
+@of("generate")
+def test_an_answer_to_a_question_does_not_pay_again_for_what_failed_beside_it(world):
+    """The attempts of a run hold: only a command that goes on gives them back."""
+    world.rondel("generate", "init", "python-service", *GATED)
+    world.answer(BROKEN)
+    world.rondel("generate", "approve")
+    asked = world.asked
+    assert asked == 2
+    world.rondel("approve", name_of(world))
+    assert world.asked == asked
+
+
+GATED = ("-c", "package=shelf", "-c", "entity=Book", "-c", "scope=models")
+
+
+@of("feature")
+def test_an_agent_that_is_not_installed_is_named_and_the_next_command_goes_on_once_it_is(world):
+    gone = SETTINGS.replace(
+        'kind = "mock"\nscript = "script.json"', 'kind = "command"\ncommand = ["no-such"]'
+    )
+    world.configure(settings=gone)
+    said = world.begin()
+    assert said.code == 1
+    assert "cannot start 'no-such'" in said.err
+    assert world.type(world.next).code == 1
+    world.configure()
+    leads_on(world)
+
+
+@of("cycle")
+def test_an_agent_that_was_renamed_is_asked_under_its_new_name(world):
+    world.answer(BROKEN)
+    world.begin()
+    command = world.next
+    renamed = SETTINGS.replace("[agents.mock]", "[agents.new]")
+    world.configure(settings=renamed)
+    assert "roles.default = 'mock' names no agent; there are: checks, manual, new" in world.type(command).err
+    world.configure(settings=renamed.replace('default = "mock"', 'default = "new"'))
+    world.answer(GOOD)
+    assert world.type(command).code in (0, 3), world.said
+
+
+@of("review", "task")
+def test_an_answer_that_a_person_owes_is_waited_for_and_taken(world):
+    world.configure(settings=SETTINGS.replace('default = "mock"', 'default = "manual"'))
+    said = world.begin()
+    assert said.code == 3
+    again = world.type(world.next)
+    assert (again.code, again.commands) == (3, said.commands)
+    place = re.findall(r"into (\S+), then go on", said.err)[0]
+    (world.root / place).write_text(CODED)
+    world.configure()
+    leads_on(world)
+
+
+@of("feature")
+def test_what_is_parked_says_until_when_and_how_to_wait_and_stays_parked_until_then(world):
+    world.answer([{"role": "*", "park_s": 3600}])
+    said = world.begin()
+    assert said.code == 6
+    assert "is parked until" in said.err
+    assert world.next == f"rondel resume {name_of(world)} --wait"
+    world.answer(GOOD)
+    asked = world.asked
+    assert world.rondel("resume", name_of(world)).code == 6
+    assert world.asked == asked
+    assert world.rondel("resume", name_of(world), "--retry").code in (0, 3)
+
+
+@of("review")
+def test_a_limit_names_the_setting_and_goes_on_once_it_is_raised(world):
+    usage = {"usage": {"input_tokens": 100, "output_tokens": 100}}
+    world.answer([rule | usage for rule in GOOD])
+    world.configure("[limits]\ntokens_max = 10\n")
+    said = world.begin()
+    assert said.code == 6
+    assert "limits.tokens_max = 10" in said.err
+    assert said.commands == [], "no command alone leads on"
+    (command,) = re.findall("then `(rondel [^`]+)`", said.err)
+    world.configure("[limits]\ntokens_max = 1000000\n")
+    assert world.type(command).code in (0, 3), world.said
+
+
+@of("generate")
+def test_a_session_whose_run_time_files_were_deleted_goes_on(world):
+    world.answer(BROKEN)
+    world.begin()
+    command = world.next
+    shutil.rmtree(world.session / ".rondel/run")
+    world.answer(GOOD)
+    assert world.type(command).code in (0, 3), world.said
+
+
+@of("cycle", "task")
+def test_a_damaged_document_leads_to_the_doctor_and_from_there_on(world):
+    world.answer(BROKEN)
+    world.begin()
+    name, text = name_of(world), "document"
+    path = world.session / DOCUMENTS.get(world.workflow, f"../{name.partition(':')[2]}.json")
+    text = path.read_text()
+    path.write_text(text[: len(text) // 2])
+    world.answer(GOOD)
+    said = world.rondel("resume", name)
+    for _ in range(4):
+        if said.code in (0, 3) or not said.commands:
+            break
+        said = world.type(world.next)
+    if world.workflow in ("feature", "generate"):  # nothing is known that it could be rebuilt from
+        assert f"{world.session.relative_to(world.root)}/{path.name}" in world.rondel("resume", name).err
+        path.write_text(text)
+        said = world.rondel("resume", name)
+        if said.code == 1:
+            said = world.type(world.next)
+    assert said.code in (0, 3), said
+
+
+def begin_editing(world: World, rule: dict[str, object]) -> None:
+    """Up to the action that edits, in which the agent follows a rule."""
+    world.answer([{"role": EDITORS[world.workflow], **rule}, *GOOD])
+    if world.workflow == "feature":
+        world.begin()
+        world.rondel("feature", "create-tasks", "001-add-it", "--yes")
+        world.rondel("feature", "implement", "001-add-it", "--yes")
+    else:
+        world.begin()
+    assert world.said.code == 1, world.said
+
+
+@of("feature", "cycle", "task", every=EDITING)
+def test_a_branch_that_was_deleted_under_a_session_is_made_again(world):
+    if world.workflow == "task":
+        world.git("switch", "-qc", "work")
+    begin_editing(world, {"fail": "no"})
+    world.git("switch", "-q", "main")
+    for branch in set(world.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split()) - {
+        "main"
+    }:
+        world.git("branch", "-qD", branch)
+    world.answer(GOOD)
+    leads_on(world)
+    assert "made.txt" not in world.git("ls-tree", "--name-only", "main").split()
+
+
+@of("cycle", every=EDITING)
+def test_working_copies_that_were_deleted_are_made_again(world):
+    begin_editing(world, {"fail": "no"})
+    shutil.rmtree(world.folder / "home/.cache/rondel/workspaces")
+    world.answer(GOOD)
+    leads_on(world)
+
+
+@of("task", every=("task",))
+def test_work_of_ones_own_that_is_in_the_way_is_named_and_nobody_is_asked_again(world):
+    (world.root / "made.txt").write_text("mine\n")
+    begin_editing(world, {"files": {"made.txt": "made\n"}, "reply": CODED})
+    assert "would be overwritten by merge:\n\tmade.txt" in world.said.err
+    asked = world.asked
+    assert world.type(world.next).code == 1
+    (world.root / "made.txt").unlink()
+    assert world.type(world.next).code == 0
+    assert world.asked == asked
+
+
+@of("feature", every=("feature",))
+def test_a_feature_whose_worktree_was_deleted_goes_on_to_its_end(world):
+    world.rondel("feature", "start", "Add it", "--worktree")
+    world.rondel("feature", "specify", "001-add-it")
+    world.rondel("feature", "create-tasks", "001-add-it", "--yes")
+    shutil.rmtree(world.folder / "repo-001-add-it")
+    assert world.rondel("feature", "implement", "001-add-it", "--yes").code == 0
+    assert world.type(world.next).code == 0
+    assert world.rondel("feature", "finish", "001-add-it", "--merge").code == 0
+    assert "made.txt" in world.git("ls-tree", "--name-only", "main").split()
+
+
+@of("task", "cycle")
+def test_what_was_paused_goes_on_with_what_is_printed(world):
+    world.answer(BROKEN)
+    world.begin()
+    world.answer(GOOD)
+    group = (world.workflow,) if world.workflow in ("task", "cycle") else ()
+    world.rondel(*group, "pause", name_of(world))
+    world.rondel("status", name_of(world))
+    leads_on(world)
+
+
+@of("task", every=("task",))
+def test_a_task_session_that_is_paused_says_how_it_becomes_the_active_one(world):
+    world.answer([{"role": "*", "park_s": 3600}])
+    world.begin()
+    world.rondel("task", "pause")
+    world.answer(GOOD)
+    said = world.rondel("resume", name_of(world), "--retry")
+    assert (said.code, world.next) == (3, f"rondel task resume {world.session.name}")
+    assert world.type(world.next).code == 0
+
+
+@of("generate", every=("generate",))
+def test_several_questions_are_answered_one_by_one_with_what_is_printed(world):
+    scope = ("-c", "package=shelf", "-c", "entity=Book", "-c", "scope=full")
+    world.rondel("generate", "init", "python-service", *scope, "--parallel", "--with-tests")
+    world.rondel("generate", "run")
+    for _ in range(12):
+        said = world.type(world.next)
+        assert said.code in (0, 3), said
+        if said.code == 0:
+            break
+
+
+@of("generate", every=("generate",))
+def test_a_response_that_cannot_be_used_is_refused_with_what_is_printed(world):
+    world.configure(settings=SETTINGS.replace('default = "mock"', 'default = "manual"'))
+    world.begin()
+    (place,) = re.findall(r"into (\S+), then go on", world.said.err)
+    (world.root / place).write_text("# Plan\n")
+    world.type(world.next)
+    (place,) = re.findall(r"into (\S+), then go on", world.said.err)
+    (world.root / place).write_text("No code.\n")
+    world.type(world.next)
+    assert world.next == f'rondel generate reject {world.session.name} --feedback "…"'
+    assert world.type(world.next).code == 3
+    assert "then go on" in world.said.err, "it waits for another response"
+
+
+@of("review", every=("review",))
+def test_a_review_is_shown_by_what_is_printed_wherever_head_is(world):
+    world.begin()
+    world.git("switch", "-q", "main")
+    assert world.type(world.next).code == 0
