@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.follow import follow
+
 AGENT = Path(__file__).parent / "cycle_agent.py"
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]
 SUITE = (
@@ -94,6 +96,7 @@ class Repo:
         process = self.popen(*words, **env)
         out, err = process.communicate(timeout=240)
         assert process.returncode == exit_code, f"{words}: {process.returncode}\n{out}\n{err}"
+        follow(self.root, {**self.env, **env}, exit_code, out, err)
         return out
 
     @property

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.follow import follow
+
 APPROVED = '```json\n{"approved": true, "issues": [], "summary": "Good."}\n```'
 TASKS = """# Tasks
 
@@ -93,10 +95,11 @@ def rondel(cwd: Path, *args: str, wait_s: float = 120, **env: str) -> subprocess
     top = cwd
     while not (top / "home").is_dir() and top != top.parent:
         top = top.parent
+    whole = environment(top if top != top.parent else cwd.parent) | env
     done = subprocess.run(
         [sys.executable, "-m", "rondel", *args],
         cwd=cwd,
-        env=environment(top if top != top.parent else cwd.parent) | env,
+        env=whole,
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
@@ -104,6 +107,7 @@ def rondel(cwd: Path, *args: str, wait_s: float = 120, **env: str) -> subprocess
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
+    follow(cwd, whole, done.returncode, done.stdout, done.stderr)
     return done
 
 

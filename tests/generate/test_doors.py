@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from rondel.api import Hall
 from rondel.cli.generate import command
 from rondel.cli.main import main
 from rondel.model.digests import digest
+from support.follow import follow
 
 INIT = [
     "init",
@@ -42,6 +44,7 @@ class Person:
         except SystemExit as e:
             code = int(e.code or 0)
         out, err = self.capsys.readouterr()
+        follow(self.root, os.environ, code, out, err)
         return code, out, err
 
     def state(self, name: str) -> dict:

@@ -5,11 +5,13 @@ import os
 import stat
 import sys
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 from review_support import APP, CHANGED, commit, content, finding, git, review
 
 from rondel.cli.main import main
+from support.follow import follow
 
 AGENT = """
 import json, os, sys
@@ -57,6 +59,7 @@ def run(capfd, *argv):
     except SystemExit as e:
         code = e.code
     out, err = capfd.readouterr()
+    follow(Path.cwd(), os.environ, code, out, err)
     return code, out, err
 
 

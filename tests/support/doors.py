@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.follow import follow
+
 RONDEL = [sys.executable, "-m", "rondel"]
 
 
@@ -21,6 +23,7 @@ def rondel(cwd: Path, env: dict[str, str], *args: str) -> subprocess.CompletedPr
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
+    follow(cwd, env, done.returncode, done.stdout, done.stderr)
     return done
 
 
