@@ -11,7 +11,7 @@ from agents_support import wait_until
 
 from rondel.agents.edits import branch_of
 from rondel.agents.shell import Ran
-from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Workspaces
+from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.errors import GitError, RondelError
 
 SESSION = "cycle:v1-2026"
@@ -259,8 +259,73 @@ def test_an_agent_s_own_commits_and_branches_become_one_commit(repo, spaces):
 def test_a_repository_inside_the_edit_is_refused_by_name(repo, spaces):
     path = spaces.write(SESSION, "x.md", "main")
     make_repo(path / "made" / "here")
-    with pytest.raises(GitError, match="'made/here' is a git repository of its own"):
-        spaces.commit(path, SESSION, "x.md", "m")
+    refused = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(refused, Unusable)
+    assert "'made/here' is a git repository of its own" in refused.problem
+    subprocess.run(refused.problem.partition("part of the edit: ")[2], shell=True, check=True)
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(commit, Commit)
+    assert commit.changed == ("made/here/.gitignore", "made/here/a.txt")
+
+
+def test_a_repository_without_a_commit_inside_the_edit_is_refused_by_name(spaces):
+    path = edit(spaces, "x.md", {"new/deep/b.txt": "b"})
+    git(path / "new/deep", "init", "--quiet")
+    refused = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(refused, Unusable)
+    assert "'new/deep' is a git repository of its own" in refused.problem
+
+
+def test_a_file_that_git_cannot_add_is_refused_with_its_words(spaces, monkeypatch):
+    path = edit(spaces, "x.md", {".gitattributes": "*.bin filter=broken\n", "a.bin": "a"})
+    for key, value in {"clean": "false", "required": "true"}.items():
+        git(path, "config", f"filter.broken.{key}", value)
+    refused = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(refused, Unusable)
+    assert "a.bin" in refused.problem
+    assert str(path) in refused.problem
+
+
+def test_an_index_that_cannot_be_written_now_says_nothing_about_the_edit(spaces, repo):
+    path = edit(spaces, "x.md", {"b.txt": "b"})
+    objects = repo / ".git/objects"
+    objects.rename(aside := repo / ".git/objects-aside")
+    try:
+        with pytest.raises(GitError):
+            spaces.commit(path, SESSION, "x.md", "m")
+    finally:
+        aside.rename(objects)
+    assert isinstance(spaces.commit(path, SESSION, "x.md", "m"), Commit)
+
+
+def test_changes_inside_a_submodule_that_are_not_committed_there_are_refused_not_lost(repo, spaces, tmp_path):
+    local = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
+    git(repo, *local, "add", str(make_repo(tmp_path / "other")), "sub")
+    add(repo, {}, "a submodule")
+    path = spaces.write(SESSION, "x.md", "main")
+    git(path, *local, "update", "--init")
+    (path / "sub/a.txt").write_text("by the agent\n")
+    refused = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(refused, Unusable)
+    assert "'sub'" in refused.problem
+
+
+def test_a_worktree_that_git_cannot_hold_is_moved_aside_before_another_gets_its_place(repo, spaces):
+    path = spaces.write(SESSION, "x.md", "main")
+    make_repo(path / "made")
+    assert spaces.write(SESSION, "x.md", "main") == path
+    assert not (path / "made").exists()
+    (aside,) = path.parent.glob(f"{path.name}.kept-*")
+    assert (aside / "made/a.txt").read_text() == "one\n"
+    spaces.sweep()
+    assert aside.exists()
+
+
+def test_a_shared_worktree_that_git_cannot_hold_stays_when_it_is_over(repo, spaces):
+    path = spaces.write(SESSION, "x", "main", shared=True)
+    make_repo(path / "made")
+    spaces.sweep(lambda _session, _key: True)
+    assert (path / "made/a.txt").exists()
 
 
 def test_a_submodule_is_left_alone(repo, spaces, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from small import SmallWorkflow
@@ -31,11 +32,13 @@ def git(folder: Path, *args: str) -> str:
     ).stdout
 
 
-def repository(folder: Path) -> Path:
+def repository(folder: Path, more: Mapping[str, str] | None = None) -> Path:
     """A repository with one commit."""
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "-q", "-b", "main")
-    (folder / "README.md").write_text("scratch\n")
+    for name, text in {"README.md": "scratch\n", **(more or {})}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "start")
     return folder

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import signal
+import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
 from harness import REF, git, hall, repository, start
 
-from rondel.agents.base import Request
+from rondel.agents.base import Reply, Request
 from rondel.engine.report import Stopped
-from support.kills import Trial, sweep, swept, undisturbed
+from rondel.model.outcomes import Ended
+from support.faults import listen
+from support.kills import Trial, killed_and_resumed, sweep, swept, undisturbed
 from support.scripted import Scripted
 
 
@@ -103,12 +111,122 @@ class Edits(Trial):
         assert "rebase" not in git(self.root, "status")
 
 
+class Some(Edits):
+    """In a repository of some more files: one agent edits, one changes nothing, one fails at first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = repository(folder / "repo", {f"{n % 3}/{n}.py": f"{n}\n" for n in range(12)})
+        self.session = self.root / REF.folder
+        git(self.root, "branch", "work")
+        start(self.root, auto=True, width=3, edits=True, branch="work")
+
+    def drive(self) -> int:
+        return hall(self.root, Scripted(some_edit)).drive(REF).exit_code
+
+    def check_ended(self) -> None:
+        assert edited(self.root) == ["round-1-notes-1.md.txt", "round-1-notes-3.md.txt"]
+        assert self.repository()["worktrees"] == 1
+
+
+def some_edit(request: Request) -> str | Reply:
+    """The second changes nothing; the third fails once, after it has changed something."""
+    if request.action.endswith("/2.md"):
+        return "There was nothing to do.\n"
+    if request.action.endswith("/3.md") and request.attempt == 1:
+        (request.cwd / "0/0.py").unlink()
+        return Reply(Ended.FAILED, error="out of words")
+    return edit(request)
+
+
+@swept(parts=4, stride=8)
+def test_a_death_anywhere_with_agents_that_edit_or_do_not_or_fail_loses_nothing(points, root, tmp_path):
+    calm = undisturbed(Some(tmp_path / "undisturbed"))
+    sweep(Some, tmp_path, points, calm, least=100)
+
+
 @swept(parts=4)
 def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(points, root, tmp_path):
     """Every fault point of a session with edits; git is sane afterwards and no worktree is left."""
     calm = undisturbed(Edits(tmp_path / "undisturbed"))
     assert calm.paid == {"round-1/notes/1.md": 1, "round-1/notes/2.md": 1, "final.md": 1}
     sweep(Edits, tmp_path, points, calm, least=20)
+
+
+class Unchanged(Some):
+    """An agent that changes nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = repository(folder / "repo", {f"{n % 9}/{n}.py": f"{n}\n" for n in range(99)})
+        self.session = self.root / REF.folder
+        git(self.root, "branch", "work")
+        start(self.root, auto=True, width=1, edits=True, branch="work")
+
+    def drive(self) -> int:
+        return hall(self.root, Scripted(lambda _: "Nothing to do.\n")).drive(REF).exit_code
+
+    def check_ended(self) -> None:
+        assert len(git(self.root, "ls-tree", "-r", "--name-only", "work").split()) == 100
+
+
+def die_removing_code(number: int) -> None:
+    """Before the file of that number of somebody's code is removed."""
+    passed = 0
+
+    def count(operation: str, path: str) -> None:
+        nonlocal passed
+        passed += operation == "remove" and path.endswith(".py")
+        if passed == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    listen(count)
+
+
+@pytest.mark.parametrize("number", [1, 50, 99])
+def test_killed_while_the_workspace_of_an_agent_that_changed_nothing_is_removed(number, root, tmp_path):
+    """Nothing is gone from the branch, and the agent is not asked again."""
+    calm = undisturbed(Unchanged(tmp_path / "undisturbed"))
+    assert killed_and_resumed(Unchanged(tmp_path / "killed"), [number], calm, die_removing_code)
+
+
+def nests(request: Request, *, until: int) -> str:
+    """Leaves a repository of its own in the edit, up to that try; the next one finds it and mends it."""
+    if "notes" not in request.action:
+        return "Done.\n"
+    made = request.cwd / "made"
+    if request.attempt > until:
+        assert "'made' is a git repository of its own" in request.prompt
+        shutil.rmtree(made / ".git")
+    elif not made.exists():
+        repository(made)
+    return "I made it.\n"
+
+
+def test_a_repository_inside_an_edit_is_a_failed_try_whose_words_the_agent_gets(root):
+    git(root, "branch", "work")
+    start(root, auto=True, width=1, edits=True, branch="work")
+    agent = Scripted(partial(nests, until=1))
+    assert hall(root, agent).drive(REF).exit_code == 0
+    assert len(agent.seen) == 3
+    assert git(root, "ls-tree", "-r", "--name-only", "work").split() == ["README.md", "made/README.md"]
+
+
+def test_a_repository_inside_an_edit_that_stays_ends_in_a_failure_that_says_what_helps(root):
+    git(root, "branch", "work")
+    start(root, auto=True, width=1, edits=True, branch="work")
+    agent = Scripted(partial(nests, until=9))
+    report = hall(root, agent).drive(REF)
+    assert report.stopped is Stopped.FAILED
+    assert len(agent.seen) == 2
+    assert "round-1/notes/1.md failed 2 times" in report.message
+    advice = re.search(r"rm -rf (\S+)/made/.git", report.message)
+    assert advice is not None
+    assert (Path(advice[1]) / "made/README.md").is_file(), "the agent's work is where the message says"
+    assert hall(root, agent).drive(REF).stopped is Stopped.FAILED
+    assert len(agent.seen) == 2, "without a word of the person nobody is asked again"
+    subprocess.run(advice[0], shell=True, check=True)
+    last = Scripted(lambda _: "It is all there.\n")
+    assert hall(root, last).drive(REF, retry=True).exit_code == 0
+    assert "made/README.md" in git(root, "ls-tree", "-r", "--name-only", "work").split()
 
 
 def test_an_edit_that_git_would_not_take_is_kept_and_taken_later_without_asking_again(root):

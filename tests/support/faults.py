@@ -1,17 +1,41 @@
-"""Dying at a chosen fault point of the store, in a child process that really dies."""
+"""Dying at a chosen fault point, in a child process that really dies.
+
+The points of the store have their names in `rondel.store.disk`. Everything else that changes a
+disk is seen by the interpreter's audit events, wherever the product does it: each file and folder
+that is removed, each rename, each program that is started. So a removal that is added tomorrow is
+a point to die at without anybody naming it.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable
 
 from rondel.store import disk, files
 
 CRASHED = 97  # the child met an exception: a bug, not a death
+STEPS = {"os.remove": "remove", "os.rmdir": "remove-folder", "os.rename": "rename"}
+# What a git that dies in the middle leaves half done in a tree of ours. The others only read, or
+# change the person's own refs and tree: what git leaves there when it is killed is theirs to look at.
+CUT = {
+    "add",
+    "checkout",
+    "cherry-pick",
+    "clean",
+    "commit-tree",
+    "read-tree",
+    "reset",
+    "worktree",
+    "write-tree",
+}
+GIT_S = 0.012  # about as long as a git call takes in a small repository
+Point = Callable[[str, str], None]
 
 
 def in_child(work: Callable[[], object]) -> int:
@@ -60,6 +84,87 @@ def die_at(
             os.kill(os.getpid(), signal.SIGKILL)
 
     disk.point = count
+
+
+def listen(point: Point) -> None:
+    """From now on `point` hears of every step of this process that changes a disk, before it is done.
+
+    Of a call of git it hears before (`git`), and what may become of it when the driver dies in the
+    middle: git goes on alone (`git:left`), or dies as well (`git:cut`).
+    """
+    here = threading.local()
+
+    def store(operation: str, path: str) -> None:
+        point(operation, path)
+        here.announced = operation in ("rename", "unlink")  # the same step is heard of once more
+
+    def hook(event: str, args: tuple[object, ...]) -> None:
+        if event in STEPS:
+            announced, here.announced = getattr(here, "announced", False), False
+            if not announced:
+                point(STEPS[event], os.fsdecode(args[0]))  # type: ignore[arg-type]
+        elif event == "subprocess.Popen":
+            words = [os.fsdecode(word) for word in args[1]]  # type: ignore[attr-defined]
+            if words[:1] != ["git"]:
+                point("start", " ".join(words[:3]))
+                return
+            command = _command(words)
+            point("git", command)
+            point("git:left", command)
+            if command.split()[0] in CUT:
+                point("git:cut", command)
+
+    disk.point = store
+    sys.addaudithook(hook)
+
+
+def _command(words: list[str]) -> str:
+    """A git command line without the options of git itself."""
+    rest = words[1:]
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in ("-c", "-C") else rest[1:]
+    return " ".join(rest) or "git"
+
+
+def die_anywhere_at(number: int) -> None:
+    """Like `die_at`, and each removal, rename and start of a program counts, too."""
+    passed = 0
+
+    def count(operation: str, path: str) -> None:
+        nonlocal passed
+        passed += 1
+        if passed != number:
+            return
+        print("dies at", operation, path, flush=True)
+        if operation in ("git:left", "git:cut"):
+            moment_s = random.Random(number).uniform(0, GIT_S)
+            threading.Thread(target=_die_soon, args=(moment_s, operation == "git:cut"), daemon=True).start()
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    listen(count)
+
+
+def _die_soon(seconds: float, with_git: bool) -> None:
+    time.sleep(seconds)
+    for pid in _gits() if with_git else ():
+        os.kill(pid, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _gits() -> list[int]:
+    """The git processes that this process has started and that are to die with it."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as stat, open(f"/proc/{name}/cmdline") as line:
+                parent = int(stat.read().rsplit(")", 1)[1].split()[1])
+                words = line.read().split("\0")
+        except OSError:
+            continue
+        if parent == os.getpid() and words[0] == "git" and _command(words).split()[0] in CUT:
+            found.append(int(name))
+    return found
 
 
 def die_after(seconds: float) -> None:

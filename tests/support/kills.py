@@ -1,29 +1,34 @@
 """Killed anywhere and started again, a session ends as if nothing had happened; no answer is paid for twice.
 
 A workflow's tests say in a `Trial` how a fresh session is made and driven and what must be the
-same afterwards; here it dies, goes on and is compared. RONDEL_KILL_STRIDE=1 takes every point
-in every sweep; without it a sweep takes the points that its own stride leaves.
+same afterwards; here it dies, goes on and is compared: the session's files, and what the person
+has of their repository (`repository`). RONDEL_SWEEP=1 or RONDEL_KILL_STRIDE=1 takes every point
+in every sweep; without it a sweep takes a share of them, which changes with the commit.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import signal
+import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
-from support.faults import die_at, in_child
+from support.faults import die_anywhere_at, in_child
 from support.scripted import asked, paid
 
-POINTS_MAX = 5000
+POINTS_MAX = 50_000
+SETTLE_S = 10.0  # for a git that outlived its killed driver
 RECORD = "written.jsonl"
 MARKS = (pytest.mark.slow, pytest.mark.timeout(3600))
 Point = TypeVar("Point", int, float)  # the number of a fault point, or a time in seconds
@@ -51,6 +56,49 @@ def timeless(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {path: reduce(lambda d, k: k[0].sub(k[1], d), known, data) for path, data in files.items()}
 
 
+def repository(root: Path, leave_out: str = "") -> dict[str, object]:
+    """What a person has of their repository: each branch, HEAD, and their own working tree.
+
+    Not what is below `leave_out`, where the session is, nor the ids of commits and sessions.
+    """
+    heads = _git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
+    return {
+        **{f"branch {head}": _branch(root, head) for head in heads},
+        "HEAD": _git(root, "symbolic-ref", "--quiet", "HEAD"),
+        "status": [line for line in _status(root) if not line[3:].startswith(leave_out or "\0")],
+        "files": {
+            name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(root.rglob("*"))
+            if path.is_file() and not (name := str(path.relative_to(root))).startswith((".git/", leave_out))
+        },
+        "under way": sorted(UNDER_WAY & {p.name for p in (root / ".git").iterdir()}),
+        "worktrees": len(_git(root, "worktree", "list").splitlines()),
+    }
+
+
+UNDER_WAY = {"index.lock", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "MERGE_HEAD", "sequencer"}
+_COMMIT = "--format=%s|%(trailers:key=Rondel-Action,valueonly,separator=%x2C)"
+
+
+def _branch(root: Path, head: str) -> tuple[list[str], list[str]]:
+    """The files of a branch by content, and its commits by what they say; parallel ones in any order."""
+    commits = _git(root, "log", _COMMIT, head).splitlines()
+    return (
+        _git(root, "ls-tree", "-r", "--full-tree", head).splitlines(),
+        sorted(re.sub(r"\|[^/]*/", "|", commit) for commit in commits),
+    )
+
+
+def _status(root: Path) -> list[str]:
+    return [line for line in _git(root, "status", "--porcelain", "-z", "-uall").split("\0") if line]
+
+
+def _git(root: Path, *words: str) -> str:
+    quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    done = subprocess.run(["git", *words], cwd=root, env=quiet, capture_output=True, check=False)
+    return done.stdout.decode(errors="replace").strip("\n")
+
+
 class Trial:
     """One fresh session in a folder of its own."""
 
@@ -65,6 +113,16 @@ class Trial:
         """What must be the same, however often it was killed."""
         return timeless(content(self.session))
 
+    def repository(self) -> Mapping[str, object]:
+        """What the person has besides the session, with the session's own id as `ID`."""
+        top = self.session.relative_to(self.root).parts[0]
+        return {k.replace(self.id, "ID"): v for k, v in repository(self.root, f"{top}/").items()}
+
+    @property
+    def id(self) -> str:
+        """What is in the names of the session's branches, and is another one each time."""
+        return self.session.name
+
     def check_killed(self) -> None:
         """What must hold whenever it was killed."""
 
@@ -78,16 +136,17 @@ class Undisturbed:
 
     shown: Mapping[str, object]
     paid: Counter[str]
+    repository: Mapping[str, object]
 
 
 def undisturbed(trial: Trial) -> Undisturbed:
     assert in_child(trial.drive) == 0
     trial.check_ended()
-    return Undisturbed(trial.shown(), paid(trial.session))
+    return Undisturbed(trial.shown(), paid(trial.session), trial.repository())
 
 
 def killed_and_resumed(
-    trial: Trial, points: Iterable[Point], calm: Undisturbed, die: Callable[[Point], None] = die_at
+    trial: Trial, points: Iterable[Point], calm: Undisturbed, die: Callable[[Point], None] = die_anywhere_at
 ) -> bool:
     """Die at each of these points in turn, go on to the end, and compare. Whether it died at all."""
     ends = [_killed(trial, point, die) for point in points]
@@ -95,6 +154,7 @@ def killed_and_resumed(
     trial.check_ended()
     assert_same(trial.shown(), calm.shown)
     assert_same(paid(trial.session), calm.paid)
+    assert_same(_settled(trial, calm.repository), calm.repository)
     assert not list(trial.root.rglob(".rondel-tmp-*"))
     return any(ends)
 
@@ -120,15 +180,34 @@ def _driven(trial: Trial, work: Callable[[], int]) -> int:
     return status
 
 
+def _settled(trial: Trial, wanted: Mapping[str, object]) -> Mapping[str, object]:
+    """The repository, once the gits of killed drivers have ended."""
+    deadline = time.monotonic() + SETTLE_S
+    while (found := trial.repository()) != wanted and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return found
+
+
 def assert_same(found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
     different = {k for k in {*found, *wanted} if found.get(k) != wanted.get(k)}
     assert {k: found.get(k) for k in different} == {k: wanted.get(k) for k in different}
 
 
+@cache
+def commit_number() -> int:
+    """A number that is another one for each commit of this project; 0 where there is no commit."""
+    return int(_git(Path(__file__).parent, "rev-parse", "HEAD")[:8] or "0", 16)
+
+
+def points(stride: int) -> range:
+    """The points to die at: every N-th one, another one with each commit; all of them in a whole sweep."""
+    stride = int(os.environ.get("RONDEL_KILL_STRIDE") or (1 if os.environ.get("RONDEL_SWEEP") else stride))
+    return range(1 + commit_number() % stride, POINTS_MAX, stride)
+
+
 def swept(parts: int, stride: int = 1) -> pytest.MarkDecorator:
     """A slow test in so many parts; `points` is one part's share of the points to die at."""
-    stride = int(os.environ.get("RONDEL_KILL_STRIDE", stride))
-    shares = [range(1 + part * stride, POINTS_MAX, parts * stride) for part in range(parts)]
+    shares = [points(stride)[part::parts] for part in range(parts)]
     return pytest.mark.parametrize("points", [pytest.param(s, id=str(s.start), marks=MARKS) for s in shares])
 
 
@@ -139,7 +218,7 @@ def sweep(
     calm: Undisturbed,
     *,
     least: int,
-    die: Callable[[int], None] = die_at,
+    die: Callable[[int], None] = die_anywhere_at,
 ) -> None:
     """Kill a fresh session at each of these points, until a point is beyond its end."""
     for point in points:

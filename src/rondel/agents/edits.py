@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rondel.agents.git import Git
+from rondel.agents.git import Git, Result
 from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
 from rondel.model.digests import digest
@@ -14,6 +16,11 @@ from rondel.model.names import slug
 
 TRAILER = "Rondel-Action"
 MESSAGE_MAX = 5_000
+_REFUSED_NOW = re.compile(  # why git adds nothing at all: of the machine or the repository, not of the edit
+    r"index\.lock|no space left|quota|too many open files|input/output error|read-only file system"
+    r"|cannot allocate memory|out of memory|unable to (create temporary|write)|insufficient permission",
+    re.IGNORECASE,
+)
 _VALUE = f"%(trailers:key={TRAILER},valueonly,unfold)"
 
 
@@ -24,6 +31,16 @@ class Commit:
     id: str
     changed: tuple[str, ...]
     branch: str
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """What an agent left is no commit, now or later: what is wrong, where, and what helps.
+
+    A GitError, on the other hand, says nothing about the edit: the same may be tried again.
+    """
+
+    problem: str
 
 
 def value_of(session: str, action: str) -> str:
@@ -41,7 +58,7 @@ def branch_of(session: str, action: str) -> str:
 
 def commit_all(
     trees: Worktrees, path: Path, mark: Mark, session: str, action: str, message: str
-) -> Commit | None:
+) -> Commit | Unusable | None:
     """Everything that differs from the base, as one commit; None when nothing does.
 
     The same changes give the same commit again. Commits that the agent made itself become
@@ -50,12 +67,9 @@ def commit_all(
     git = trees.in_tree(path, mark)
     if trees.is_at(git, mark, mark.base, submodules=True):
         return None
-    trees.settle(git, mark)
-    git(*trees.excludes(mark), "add", "--all")
-    names = _staged(git, mark.base)
-    if mark.hidden and any(f"{name}/".startswith(f"{mark.hidden}/") for name in names):
-        git("reset", "--quiet", mark.base, "--", f":(literal){mark.hidden}")
-        names = _staged(git, mark.base)
+    names = stage(trees, path, mark)
+    if isinstance(names, Unusable):
+        return names
     if not names:
         return None
     tree = git("write-tree")
@@ -64,6 +78,7 @@ def commit_all(
     if commit is None:
         text = f"{_message(message)}\n\n{TRAILER}: {value}\n"
         commit = git("commit-tree", tree, "-p", mark.base, "-F", "-", stdin=text)
+    (trees.common / f"refs/heads/{branch}.lock").unlink(missing_ok=True)  # of a git that was killed
     moves = f"option no-deref\nupdate HEAD {commit}\nupdate refs/heads/{branch} {commit}\n"
     git("update-ref", "--stdin", stdin=moves)
     trees.save(path, replace(mark, commit=commit, branch=branch, trailer=value, integrating=False))
@@ -86,19 +101,63 @@ def _message(message: str) -> str:
     return "\n".join(kept).strip() or "An edit"
 
 
-def _staged(git: Git, base: str) -> tuple[str, ...]:
-    """The files in which the index differs from `base`.
+def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusable:
+    """Put everything in a worktree into its index; the files that differ from its base then.
 
-    A repository inside the worktree would become a bare pointer, and its files would be lost.
+    A repository inside it would become a bare pointer, and its files would be lost; likewise
+    what changed inside a submodule and is not committed there.
     """
-    words = git("diff-index", "--cached", "--raw", "-z", "--no-renames", base).split("\0")
-    for entry, name in zip(words[::2], words[1::2], strict=False):
-        before, after = entry.split()[:2]
-        if after == "160000" and before != ":160000":
-            raise GitError(
-                f"{name!r} is a git repository of its own; remove its .git so that its files count"
-            )
-    return tuple(words[1::2])
+    git = trees.in_tree(path, mark)
+    trees.settle(git, mark)
+    added = git.run(*trees.excludes(mark), "add", "--all")
+    if not added.ok:
+        return _refused(git, path, added)
+    entries = _raw(git, "diff-index", "--cached", mark.base)
+    if mark.hidden and any(f"{name}/".startswith(f"{mark.hidden}/") for _, _, name in entries):
+        git("reset", "--quiet", mark.base, "--", f":(literal){mark.hidden}")
+        entries = _raw(git, "diff-index", "--cached", mark.base)
+    for before, after, name in entries:
+        if after == _POINTER and before != _POINTER:
+            git("update-index", "--force-remove", "--", name)  # what is fixed is looked at anew
+            return _nested(path, name)
+    if (path / ".gitmodules").exists():
+        for before, _, name in _raw(git, "diff-files", "--ignore-submodules=untracked"):
+            if before == _POINTER:
+                return Unusable(
+                    f"files in the submodule {name!r} are changed, and a commit of this repository does not "
+                    f"hold them; commit them there: cd {shlex.quote(str(path / name))}"
+                )
+    return tuple(name for _, _, name in entries)
+
+
+_POINTER = "160000"  # the mode of an entry that only names a commit of another repository
+
+
+def _raw(git: Git, *words: str) -> list[tuple[str, str, str]]:
+    """What differs: the mode before, the mode after, the name."""
+    out = git(words[0], "--raw", "-z", "--no-renames", *words[1:]).split("\0")
+    pairs = zip(out[::2], out[1::2], strict=False)
+    return [(entry[1:7], entry[8:14], name) for entry, name in pairs]  # ":100644 160000 …"
+
+
+def _nested(path: Path, name: str) -> Unusable:
+    return Unusable(
+        f"{name!r} is a git repository of its own, and a commit does not hold its files; "
+        f"to make them part of the edit: rm -rf {shlex.quote(str(path / name / '.git'))}"
+    )
+
+
+def _refused(git: Git, path: Path, added: Result) -> Unusable:
+    """Why git adds nothing: something is wrong with what is there; or, a GitError, with the rest."""
+    if _REFUSED_NOW.search(added.err):
+        raise GitError(f"git add failed in {path}: {added.words}")
+    known = set(git.names("ls-files", "-z", "--stage"))
+    pointers = {entry.partition("\t")[2] for entry in known if entry.startswith(_POINTER)}
+    for here, folders, names in os.walk(path):
+        inside = os.path.relpath(here, path)
+        if inside != "." and ".git" in (*folders, *names) and inside not in pointers:
+            return _nested(path, inside)
+    return Unusable(f"git does not add what is in {path}: {added.words}")
 
 
 def changed(git: Git, before: str, after: str) -> tuple[str, ...]:

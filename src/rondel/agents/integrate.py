@@ -42,27 +42,46 @@ def integrate(
     """Put a worktree's `commit` on top of `target`; `complaint` runs the checks there.
 
     The caller holds the lock. Whatever comes of it but a Commit, or an error: the worktree
-    is back at its commit, and nothing has moved.
+    is back at its commit, and nothing has moved. Until it is back, its mark says that what is
+    in it is not the agent's.
     """
-    git = trees.in_tree(path, mark)
     mark = trees.save(path, replace(mark, target=target, integrating=True))
     try:
-        for _ in range(TRIES_MAX):
-            tip = _tip(trees, target, mark)
+        result = _place(trees, path, mark, commit, target, complaint)
+    except BaseException:
+        _go_back(trees, path, mark, commit)
+        raise
+    if isinstance(result, Commit):
+        trees.save(path, replace(mark, commit=result.id, integrating=False))
+    else:
+        _go_back(trees, path, mark, commit)
+    return result
+
+
+def _go_back(trees: Worktrees, path: Path, mark: Mark, commit: str) -> None:
+    """The worktree holds the edit again, and then its mark says so."""
+    with trees.tree_locked(path):
+        trees.go_to(trees.in_tree(path, mark), mark, commit)
+    trees.save(path, replace(mark, integrating=False))
+
+
+def _place(
+    trees: Worktrees, path: Path, mark: Mark, commit: str, target: str, complaint: Callable[[], str | None]
+) -> Commit | Conflict | ChecksFailed:
+    """Replay, check and advance, again when the target moved meanwhile."""
+    git = trees.in_tree(path, mark)
+    for _ in range(TRIES_MAX):
+        tip = _tip(trees, target, mark)
+        with trees.tree_locked(path):
             placed = _replay(trees, git, mark, commit, tip)
-            if isinstance(placed, Conflict):
-                return placed
-            said = complaint()
-            if said is not None:
-                return ChecksFailed(said)
-            if _advance(trees, mark, target, tip, placed):
-                commit = placed
-                return Commit(placed, changed(trees.git, tip, placed), target)
-        raise GitError(f"{target!r} moved again and again while the edit was put on top; try again later")
-    finally:
-        if trees.head(mark) != commit:
-            trees.go_to(git, mark, commit)
-        trees.save(path, replace(mark, commit=commit, integrating=False))
+        if isinstance(placed, Conflict):
+            return placed
+        said = complaint()
+        if said is not None:
+            return ChecksFailed(said)
+        if _advance(trees, mark, target, tip, placed):
+            return Commit(placed, changed(trees.git, tip, placed), target)
+    raise GitError(f"{target!r} moved again and again while the edit was put on top; try again later")
 
 
 def _tip(trees: Worktrees, target: str, mark: Mark) -> str:

@@ -18,13 +18,14 @@ from pathlib import Path
 
 from rondel.agents import edits
 from rondel.agents.edits import Commit as Commit
+from rondel.agents.edits import Unusable as Unusable
 from rondel.agents.found import Found
 from rondel.agents.integrate import ChecksFailed as ChecksFailed
 from rondel.agents.integrate import Conflict as Conflict
 from rondel.agents.integrate import integrate
 from rondel.agents.leftovers import end_leftovers
 from rondel.agents.shell import Ran, Shell
-from rondel.agents.worktrees import Mark, Worktrees, read_only, writable
+from rondel.agents.worktrees import ASIDE, Mark, Worktrees, read_only, writable
 from rondel.errors import GitError, RondelError
 from rondel.model.digests import digest
 from rondel.model.names import slug
@@ -85,10 +86,12 @@ class Workspaces:
         end_leftovers(self._own_shell.spool(path))
         with self._trees.tree_locked(path):
             mark = self._trees.mark(path)
-            if mark is not None and mark.ready and self._usable(path, mark, commit, keep=keep):
-                return path
-            if mark is not None:
-                self._keep_aside(path, mark)
+            if mark is not None and mark.ready:
+                if self._usable(path, mark, commit, keep=keep):
+                    os.utime(self._trees.mark_file(path))
+                    return path
+                if not self._keep(path, mark):
+                    path.rename(path.with_name(f"{path.name}{ASIDE}{uuid.uuid4().hex[:8]}"))
             mark = replace(self._trees.add(path, session, key, commit), shared=shared, hidden=hide)
         if hide:
             self._trees.exclude(mark, [hide])
@@ -122,23 +125,34 @@ class Workspaces:
             self._trees.save(path, replace(mark, integrating=False))
         return True
 
-    def _keep_aside(self, path: Path, mark: Mark) -> None:
-        """Before a worktree starts again: a ref to whatever differs from its base."""
-        git = self._trees.in_tree(path, mark)
+    def _keep(self, path: Path, mark: Mark) -> bool:
+        """Before a worktree goes: a ref to whatever differs from its base. False: git cannot hold it all.
+
+        In the middle of an integration its files are not what somebody made of them; its commit is.
+        """
         kept = {mark.commit} if mark.commit else set()
-        try:
-            self._trees.settle(git, mark)
-            git(*self._trees.excludes(mark), "add", "--all")
-            tree, head = git("write-tree"), git("rev-parse", "HEAD")
-            if tree != git("rev-parse", f"{head}^{{tree}}"):
-                head = git("commit-tree", tree, "-p", head, "-m", f"kept: {mark.session}/{mark.key}")
-            kept.add(head)
-        except GitError:  # not a worktree any more: its files are moved, whatever they are
-            path.rename(path.with_name(f"{path.name}.kept-{uuid.uuid4().hex[:8]}"))
+        whole = True
+        if not mark.integrating:
+            try:
+                kept.add(self._snapshot(path, mark))
+            except GitError:
+                whole = False
         for commit in kept - {mark.base}:
             self._trees.git("update-ref", f"{KEPT}/{path.name}/{commit[:12]}", commit)
+        return whole
 
-    def commit(self, path: Path, session: str, action: str, message: str) -> Commit | None:
+    def _snapshot(self, path: Path, mark: Mark) -> str:
+        """A commit that holds everything in a worktree."""
+        git = self._trees.in_tree(path, mark)
+        staged = edits.stage(self._trees, path, mark)
+        if isinstance(staged, Unusable):
+            raise GitError(staged.problem)
+        tree, head = git("write-tree"), git("rev-parse", "HEAD")
+        if tree == git("rev-parse", f"{head}^{{tree}}"):
+            return head
+        return git("commit-tree", tree, "-p", head, "-m", f"kept: {mark.session}/{mark.key}")
+
+    def commit(self, path: Path, session: str, action: str, message: str) -> Commit | Unusable | None:
         """What changed in a worktree, as one commit on a branch of its own; None when nothing did."""
         mark = self._need(path)
         with self._trees.tree_locked(path):
@@ -181,11 +195,20 @@ class Workspaces:
         """Remove a worktree, and its branch where another branch holds what it holds."""
         if path.absolute().parent.parent != self._root.absolute():
             raise GitError(f"{path} is not a workspace of ours")
-        mark = self._trees.mark(path)
+        with self._trees.tree_locked(path):
+            self._remove(path)
+
+    def discard(self, session: str, key: str) -> None:
+        """Remove the worktree of an action, where there is one."""
+        path = self._path(session, key)
+        if path.exists() or self._trees.noted(path) is not None:
+            self.remove(path)
+
+    def _remove(self, path: Path) -> None:
+        mark = self._trees.noted(path)
         if mark is not None and self._is_taken_over(mark):
             self._forget_branch(mark.branch)
-        with self._trees.tree_locked(path):
-            self._trees.drop(path)
+        self._trees.drop(path)
 
     def _is_taken_over(self, mark: Mark) -> bool:
         return mark.target is not None and (
@@ -203,41 +226,62 @@ class Workspaces:
 
         Of the latter only what holds nothing: readers' checkouts, and untouched worktrees.
         A shared one also when `is_over` says so of its session and key; what it holds is kept
-        under a ref. While an edit is being taken over, nothing is done.
+        under a ref; where git cannot hold it, it stays. Whatever a removal that was cut short
+        has left goes, too. While an edit is being taken over, nothing is done.
         """
         if not self._root.is_dir():
             return 0
         with suppress(GitError), self._trees.locked("integrate", wait_s=0):
-            gone = [path for path, mark in self._trees.marks("write") if self._is_over(path, mark)]
-            gone += [path for path, _ in self._trees.marks("read") if self._is_old(path)]
-            for path in gone:
-                self.remove(path)
-            for path, mark in self._trees.marks("write"):
-                if mark.shared and is_over(mark.session, mark.key):
-                    self._put_aside(path, mark)
-                    gone.append(path)
+            gone = 0
+            for path, mark in (*self._trees.marks("write"), *self._trees.marks("read")):
+                if self._ending(path, mark, is_over) is not None:
+                    gone += self._end(path, is_over)
+            for path in self._trees.unmarked():
+                gone += self._end(path, is_over)
             self._trees.tidy()
-            return len(gone)
+            return gone
         return 0
 
-    def _put_aside(self, path: Path, mark: Mark) -> None:
-        """Remove a worktree and its branch; a ref holds what it held."""
+    def _end(self, path: Path, is_over: Callable[[str, str], bool]) -> bool:
+        """Remove a worktree that is over, if nobody has begun to use it before we had its lock."""
         end_leftovers(self._own_shell.spool(path))
         with self._trees.tree_locked(path):
-            if self._trees.mark(path) is not None:
-                self._keep_aside(path, mark)
-            if mark.branch:
-                self._forget_branch(mark.branch)
-            self._trees.drop(path)
+            mark = self._trees.noted(path)
+            end = self._ending(path, mark, is_over) if mark is not None else self._remove
+            if end is not None:
+                end(path)
+        return end is not None
 
-    def _is_over(self, path: Path, mark: Mark) -> bool:
-        if self._is_taken_over(mark):
-            return True
+    def _ending(
+        self, path: Path, mark: Mark, is_over: Callable[[str, str], bool]
+    ) -> Callable[[Path], None] | None:
+        """How a worktree that is over is ended; None for one that is not."""
+        if not path.is_dir() or self._is_taken_over(mark):
+            return self._remove
+        if mark.shared and is_over(mark.session, mark.key):
+            return self._put_aside
+        if not self._is_old(path):
+            return None
+        is_reader = path.parent.name == "read"
         git = self._trees.in_tree(path, mark)
-        return self._is_old(path) and path.is_dir() and self._trees.is_at(git, mark, mark.base)
+        holds_nothing = is_reader or not mark.ready or self._trees.is_at(git, mark, mark.base)
+        return self._remove if holds_nothing else None
+
+    def _put_aside(self, path: Path) -> None:
+        """Remove a worktree and its branch; a ref holds what it held."""
+        mark = self._trees.mark(path)
+        if mark is not None and mark.ready and not self._keep(path, mark):
+            return
+        noted = mark or self._trees.noted(path)
+        if noted is not None and noted.branch:
+            self._forget_branch(noted.branch)
+        self._trees.drop(path)
 
     def _is_old(self, path: Path) -> bool:
-        return self._trees.mark_file(path).stat().st_mtime < time.time() - UNUSED_S
+        try:
+            return self._trees.mark_file(path).stat().st_mtime < time.time() - UNUSED_S
+        except OSError:  # another driver has just removed it
+            return False
 
     def close(self) -> None:
         """End what runs in other threads: their calls raise instead of going on."""

@@ -2,6 +2,9 @@
 
 The mark lies beside the worktree, not in it, and names its private git folder: whatever an
 agent does to the files, git never works on another repository by mistake.
+
+A worktree is removed under another name. It has lost its own, in one step that lasts, before the
+first of its files goes: what a killed driver has half removed is nobody's edit.
 """
 
 from __future__ import annotations
@@ -31,6 +34,9 @@ from rondel.model.versions import VERSION, message, newer
 
 LOCK_S = 3600.0
 REMOVED = "rondel-removed"  # where git's notes about a worktree go while they are removed
+KINDS = ("read", "write")  # the folders of worktrees
+GOING = ".removed-"  # in the name of a worktree whose files are being removed
+ASIDE = ".kept-"  # in the name of one whose files a person may want, and git cannot hold
 TREE_LOCKS = 64  # as many files, however many worktrees there are
 _UNDER_WAY = {  # what git leaves in its folder, and the command that ends it
     "CHERRY_PICK_HEAD": "cherry-pick",
@@ -136,9 +142,13 @@ class Worktrees:
 
     def mark(self, path: Path) -> Mark | None:
         """The mark of a worktree that is there; None for one that cannot be relied on."""
-        mark = _load(self.mark_file(path))
+        mark = self.noted(path)
         whole = mark is not None and path.is_dir() and Path(mark.git_dir, "HEAD").is_file()
         return mark if whole else None
+
+    def noted(self, path: Path) -> Mark | None:
+        """The mark of a worktree, whole or not."""
+        return _load(self.mark_file(path))
 
     def save(self, path: Path, mark: Mark) -> Mark:
         """Note how far a worktree got; that lasts."""
@@ -149,6 +159,7 @@ class Worktrees:
             f.flush()
             os.fsync(f.fileno())
         temporary.replace(file)
+        _sync_folder(file.parent)
         return mark
 
     def mark_file(self, path: Path) -> Path:
@@ -161,6 +172,12 @@ class Worktrees:
             with suppress(NewerFile):
                 if (mark := _load(file)) is not None:
                     yield file.with_suffix(""), mark
+
+    def unmarked(self) -> list[Path]:
+        """What has the place of a worktree and no mark: a driver died while it made or removed one."""
+        there = (p for kind in KINDS for p in (self.root / kind).glob("*") if p.is_dir())
+        ours = (p for p in there if GOING not in p.name and ASIDE not in p.name)
+        return [path for path in ours if not self.mark_file(path).exists()]
 
     # -- worktrees ------------------------------------------------------------------------
 
@@ -204,25 +221,31 @@ class Worktrees:
         return False
 
     def drop(self, path: Path) -> None:
-        """Remove a worktree, also one that was never whole; its mark goes last.
+        """Remove a worktree, also one that was never whole. From the first step on it is none.
 
+        Its name and its mark are gone for good before the first of its files goes, and before
+        another worktree gets its name. What a death leaves is removed by `tidy`.
         Not by `git worktree prune`: that would forget a person's own on a disk not mounted now.
         """
-        if path.exists():
-            writable(path)
-            shutil.rmtree(path, ignore_errors=True)
-        if not self._unlist(path):
-            with self.locked("worktrees"):
-                self.git.run("worktree", "remove", "--force", "--force", str(path))
-        if path.exists():
-            shutil.rmtree(path)
-        file = self.mark_file(path)
-        _half_written(file).unlink(missing_ok=True)
-        file.unlink(missing_ok=True)
+        going = path.with_name(f"{path.name}{GOING}{uuid.uuid4().hex[:8]}")
+        try:
+            if path.exists():
+                path.rename(going)
+            if not self._unlist(path):
+                with self.locked("worktrees"):
+                    self.git.run("worktree", "remove", "--force", "--force", str(path))
+            file = self.mark_file(path)
+            _half_written(file).unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
+            if path.parent.is_dir():
+                _sync_folder(path.parent)
+        except OSError as e:
+            raise GitError(f"the worktree {path} cannot be removed: {e.strerror}") from e
+        _remove(going)
 
     def _unlist(self, path: Path) -> bool:
         """Take a worktree that is surely ours out of git's list, in one step; whether that was done."""
-        mark = _load(self.mark_file(path))
+        mark = self.noted(path)
         private = Path(mark.git_dir) if mark is not None else None
         if private is None or private.parent != self.common / "worktrees":
             return False
@@ -239,7 +262,10 @@ class Worktrees:
         return True
 
     def tidy(self) -> None:
-        """Remove what dropped worktrees left half removed, and the folder for it."""
+        """Remove what dropped worktrees left half removed, and the folder for git's notes about them."""
+        for kind in KINDS:
+            for half in (self.root / kind).glob(f"*{GOING}*"):
+                _remove(half)
         shutil.rmtree(self.common / REMOVED, ignore_errors=True)
 
     def head(self, mark: Mark) -> str:
@@ -339,6 +365,21 @@ def _default_excludes() -> Path:
 def _pattern(name: str) -> str:
     """A file's name as a pattern that fits only this file."""
     return "/" + "".join(f"\\{c}" if c in "*?[]\\ !#" else c for c in name)
+
+
+def _sync_folder(folder: Path) -> None:
+    """After this the names in a folder survive a power loss."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder and what is in it, as far as the system lets us."""
+    writable(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_only(path: Path) -> None:

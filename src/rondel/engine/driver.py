@@ -23,7 +23,7 @@ from rondel.engine import control, notes, report, room, spools
 from rondel.engine.ledger import Ledger, Record, usage_json
 from rondel.engine.limits import UnderWay, hold
 from rondel.engine.notes import Flight
-from rondel.engine.perform import Job, Performer, Tools
+from rondel.engine.perform import TO_FIX, Job, Performer, Tools
 from rondel.engine.report import Report, Stopped
 from rondel.engine.session import Session
 from rondel.errors import MachineTrouble
@@ -295,7 +295,7 @@ class Driver(Generic[S]):
         goes_on = (
             agent is not None and record.vendor_session is not None and record.vendor_agent == agent.name
         )
-        hint = _hint(record)
+        hint = _hint(record) if self._performer.has_workspace(action) else ""
         job = Job(
             action,
             record.tries + 1,
@@ -396,7 +396,7 @@ class Driver(Generic[S]):
         action = flight.job.action
         record = self._session.ledger.of(action.path)
         if not outcome.taken:
-            self._stuck[action.path] = outcome.error
+            self._stuck[action.path] = f"{action.path}: {outcome.error}"
         final = outcome.ended not in RETRIED or record.failures + 1 >= self._attempts_max(action)
         wrote: dict[str, str] = {}
         kept: Sequence[Kept] = ()
@@ -483,8 +483,6 @@ def _outputs(action: Action) -> tuple[str, ...]:
 
 
 def _hint(record: Record) -> str:
-    if not record.last_error.startswith("the checks failed"):
+    if not record.last_error.startswith(TO_FIX):
         return ""
-    return (
-        f"\n\n## Your last try\n\nYour edit is still in the working folder. {record.last_error}\nMend it.\n"
-    )
+    return f"\n\n## Your last try\n\nYour edit is still in the working folder. {record.last_error}\nFix it.\n"

@@ -17,7 +17,7 @@ from rondel.agents.base import Agent, Beat, Clocks, Reply, Request
 from rondel.agents.endings import cut_short
 from rondel.agents.process import Reason
 from rondel.agents.settings import AgentSettings
-from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Workspaces
+from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.config import Config
 from rondel.engine.executor import Answer, Executor, kept_answer
 from rondel.engine.session import Session
@@ -39,6 +39,10 @@ GIT_PAUSES_S = (0.1, 0.5)
 TAIL = 4000
 COLLECT_MAX = 20_000_000
 REPAIR = "repair"  # the spool of a second answer, in that of the first
+UNCHANGED = "unchanged"  # in a spool: the answer came without an edit
+CHECKS_FAILED = "the checks failed after the edit"
+NO_COMMIT = "the edit cannot be committed"
+TO_FIX = (CHECKS_FAILED, NO_COMMIT)  # how errors begin whose edit the next try goes on with
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class Performer(Generic[S]):
         """Ask; send a wrong answer back once; take the edits over."""
         settings = job.agent or self._tools.config.agent_for(ask.role)
         agent = self._agent(settings)
-        there = await self._edit_that_is_there(job, ask, settings)
+        there = await self._taken_before(job, ask, settings)
         if there is not None:
             return there
         cwd = await self._workspace(ask, job.continues, job.number)
@@ -129,23 +133,25 @@ class Performer(Generic[S]):
             outcome = replace(outcome, ended=Ended.REJECTED, error=wrong)
         if outcome.ok and ask.workspace.access is Access.WRITE:
             try:
-                outcome = await self._take_over(ask, cwd, outcome)
+                outcome = await self._take_over(job, ask, cwd, outcome)
             except GitError as e:
                 outcome = replace(outcome, ended=Ended.FAILED, error=str(e), taken=False)
         return outcome, answer.reply
 
-    async def _edit_that_is_there(
+    async def _taken_before(
         self, job: Job, ask: Ask, settings: AgentSettings
     ) -> tuple[Outcome, Reply | None] | None:
-        """An edit whose commit its target already holds is done, whoever noted it."""
+        """An edit whose commit its target already holds is done, whoever noted it; so is none at all."""
         space = ask.workspace
-        if space.access is not Access.WRITE or space.target is None:
+        if space.access is not Access.WRITE:
             return None
-        find = self._tools.workspaces.find
-        commit = await _patiently(partial(find, self._owner, ask.path, space.target, self._since(space)))
-        if commit is None:
+        commit = None
+        if space.target is not None:
+            find = self._tools.workspaces.find
+            commit = await _patiently(partial(find, self._owner, ask.path, space.target, self._since(space)))
+        if commit is None and not self._is_unchanged(ask, job.number):
             return None
-        answer = self._find(ask, settings, job.number)
+        answer = self._last(ask, settings, job.number)
         outcome = _of_answer(answer, settings) if answer else self._outcome(self._tools.clock())
         return _with_commit(
             replace(outcome, ended=Ended.DONE, error=""), commit
@@ -154,23 +160,36 @@ class Performer(Generic[S]):
     def is_complete(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
         """Whether a try that a dead driver left has its whole answer in the spool."""
         if isinstance(action, Ask) and agent is not None:
-            return self._find(action, agent, number) is not None and self._has_edit(action)
-        return isinstance(action, Run) and process.answered(self.spool(action.path, number)) is not None
+            return self._find(action, agent, number) is not None and self._has_edit(action, number)
+        if not isinstance(action, Run):
+            return False
+        spool = self.spool(action.path, number)
+        whole = _is_collected(spool, action.collect) or self.has_workspace(action)
+        return whole and process.answered(spool) is not None
 
     def is_done(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
         """Whether a try of ours has an answer that will do; what failed while it was ended proves nothing."""
         if isinstance(action, Ask) and agent is not None:
             found = self._find(action, agent, number)
-            return found is not None and found.reply.ended is Ended.DONE and self._has_edit(action)
+            return found is not None and found.reply.ended is Ended.DONE and self._has_edit(action, number)
         ended = process.answered(self.spool(action.path, number)) if isinstance(action, Run) else None
         return ended is not None and ended.code == 0
 
-    def _has_edit(self, ask: Ask) -> bool:
-        """Whether what an answered try edited is still there; an answer without it is none."""
-        space, trees = ask.workspace, self._tools.workspaces
-        if space.access is not Access.WRITE or trees.has(self._owner, space.name or ask.path):
+    def has_workspace(self, action: Action) -> bool:
+        """Whether the workspace that a try has left is there; of one that edits nothing, it always is."""
+        if not isinstance(action, Ask | Run) or action.workspace.access is not Access.WRITE:
             return True
-        return trees.find(self._owner, ask.path, space.target, self._since(space)) is not None
+        return self._tools.workspaces.has(self._owner, action.workspace.name or action.path)
+
+    def _has_edit(self, ask: Ask, number: int) -> bool:
+        """Whether what an answered try edited is still there; an answer without it is none."""
+        if self.has_workspace(ask) or self._is_unchanged(ask, number):
+            return True
+        space, find = ask.workspace, self._tools.workspaces.find
+        return find(self._owner, ask.path, space.target, self._since(space)) is not None
+
+    def _is_unchanged(self, ask: Ask, number: int) -> bool:
+        return (self.spool(ask.path, number) / UNCHANGED).exists()
 
     @property
     def _owner(self) -> str:
@@ -193,6 +212,11 @@ class Performer(Generic[S]):
         spool = self.spool(ask.path, number)
         request = self._request(Job(ask, number), ask, settings, "", spool)
         return self._tools.executor.find(self._agent(settings), request)
+
+    def _last(self, ask: Ask, settings: AgentSettings, number: int) -> Answer | None:
+        """The answer that counts: the second one, where the first was sent back."""
+        first, second = self._find(ask, settings, number), kept_answer(self.spool(ask.path, number) / REPAIR)
+        return _both(first, second) if first and second else first
 
     def _agent(self, settings: AgentSettings) -> Agent:
         if settings.name not in self._agents:
@@ -221,9 +245,7 @@ class Performer(Generic[S]):
             resume=reply.vendor_session,
             counted=reply.raw_usage,
         )
-        second = await self._tools.executor.submit(agent, again, beat)
-        total = reply.usage + second.reply.usage
-        return Answer(replace(second.reply, usage=total), answer.started_at, second.finished_at)
+        return _both(answer, await self._tools.executor.submit(agent, again, beat))
 
     def _request(self, job: Job, ask: Ask, settings: AgentSettings, prompt: str, cwd: Path) -> Request:
         session = self._session
@@ -296,12 +318,21 @@ class Performer(Generic[S]):
         found = await asyncio.to_thread(home, self._tools.look, target or identity.branch, identity.base)
         return found or "HEAD"
 
-    async def _take_over(self, ask: Ask, cwd: Path, outcome: Outcome) -> Outcome:
-        """Make the edits one commit and put it on top of its target."""
+    async def _take_over(self, job: Job, ask: Ask, cwd: Path, outcome: Outcome) -> Outcome:
+        """Make the edits one commit and put it on top of its target.
+
+        A GitError is about the repository as it is now, and the next run tries the same again.
+        What is wrong with the edit itself is an outcome: the next try hears of it.
+        """
         trees = self._tools.workspaces
         title = ask.title or ask.path
         commit = await _patiently(partial(trees.commit, cwd, self._owner, ask.path, title))
+        if isinstance(commit, Unusable):
+            error = f"{NO_COMMIT}: {commit.problem}\nThe work on {ask.path} is in {cwd}."
+            return replace(outcome, ended=Ended.FAILED, error=error)
         if commit is None:
+            note = self.spool(ask.path, job.number) / UNCHANGED
+            await asyncio.to_thread(files.write, note, b"")  # without its workspace nothing else says it
             await _patiently(partial(trees.remove, cwd))
             return outcome
         if ask.workspace.target is None:
@@ -313,7 +344,7 @@ class Performer(Generic[S]):
                 _with_commit(outcome, commit), ended=Ended.CONFLICT, error=error, conflicts=result.files
             )
         if isinstance(result, ChecksFailed):
-            error = f"the checks failed after the edit: {result.output[-TAIL:]}"
+            error = f"{CHECKS_FAILED}: {result.output[-TAIL:]}"
             return replace(_with_commit(outcome, commit), ended=Ended.FAILED, error=error)
         await _patiently(partial(trees.remove, cwd))
         return _with_commit(outcome, result)
@@ -323,8 +354,12 @@ class Performer(Generic[S]):
     async def _run(self, job: Job, run: Run) -> Outcome:
         """Run a command under the reaper; its output is in the spool and in the outcome."""
         started = self._tools.clock()
-        cwd = await self._workspace(run, job.continues, job.number)
         spool = self.spool(run.path, job.number)
+        exit_ = process.finished(spool)
+        if exit_ is not None and _is_collected(spool, run.collect):
+            cwd = spool  # the workspace has done what it was for, and may be gone
+        else:
+            cwd = await self._workspace(run, job.continues, job.number)
         argv = ("bash", "-c", run.command) if isinstance(run.command, str) else run.command
         env = process.clean_env(("HOME",), dict(run.env))
         env |= {
@@ -334,7 +369,6 @@ class Performer(Generic[S]):
             "RONDEL_SESSION_DIR": str(self._session.folder),
         }
         wall = run.timeout_s or Clocks.wall_s
-        exit_ = process.finished(spool)
         if exit_ is None:
             child = process.Child(
                 argv=argv, cwd=cwd, env=env, spool=spool, stdin=run.stdin.encode(), wall_s=wall, idle_s=wall
@@ -342,12 +376,9 @@ class Performer(Generic[S]):
             exit_ = await process.run(child)
         text = _read(spool / "out")
         collected = await asyncio.to_thread(_collected, spool, cwd, run.collect)
-        if (
-            run.workspace.access is Access.WRITE
-            and run.workspace.name is None
-            and exit_.reason is not Reason.CANCELLED
-        ):
-            await _patiently(partial(self._tools.workspaces.remove, cwd))
+        own = run.workspace.access is Access.WRITE and run.workspace.name is None
+        if own and exit_.reason is not Reason.CANCELLED:
+            await _patiently(partial(self._tools.workspaces.discard, self._owner, run.path))
         outcome = Outcome(
             Ended.DONE,
             text=text,
@@ -402,6 +433,12 @@ def _of_answer(answer: Answer, settings: AgentSettings) -> Outcome:
     )
 
 
+def _both(first: Answer, second: Answer) -> Answer:
+    """The second answer, for what both cost."""
+    total = first.reply.usage + second.reply.usage
+    return Answer(replace(second.reply, usage=total), first.started_at, second.finished_at)
+
+
 def _with_commit(outcome: Outcome, commit: Commit | None) -> Outcome:
     if commit is None:
         return outcome
@@ -417,10 +454,15 @@ def _read(path: Path) -> str:
         return ""
 
 
+def _is_collected(spool: Path, names: Sequence[str]) -> bool:
+    """Whether everything that an ended command left for its outcome is in its spool."""
+    return not names or (spool / "collected").is_dir()
+
+
 def _collected(spool: Path, cwd: Path, names: Sequence[str]) -> dict[str, bytes]:
     """The files a command leaves for its outcome, kept in its spool: its workspace may go before."""
     kept = spool / "collected"
-    if names and not kept.is_dir():
+    if not _is_collected(spool, names):
         temporary = spool / "collected.tmp"
         with explained("keep files of a command in", spool):
             temporary.mkdir(parents=True, exist_ok=True)
