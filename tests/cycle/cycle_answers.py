@@ -15,7 +15,7 @@ REPLIES = {"requirements.md": RA, "exploration.md": EP, "plan.json": TASKS, "val
 
 
 def answer(request: Request) -> str:
-    """By role; the code is right only after a test failed."""
+    """By role; the code is right only after a test failed. Task B has nothing to do the second time."""
     name = request.action.rpartition("/")[2]
     if request.role != "cycle.cd":
         return REPLIES[name]
@@ -24,6 +24,6 @@ def answer(request: Request) -> str:
         code = request.cwd / "calc.py"
         right = "test failed" in request.prompt or "a - b" in code.read_text()
         code.write_text(f"def sub(a, b):\n    return a {'-' if right else '+'} b\n# {request.action}\n")
-    else:
+    elif task != "B" or "iteration-1/" in request.action:
         (request.cwd / f"{task}.py").write_text(f"# {request.action}\n")
     return f"Did {task}.\n\n" + block("cd", summary=f"did {task}")

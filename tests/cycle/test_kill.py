@@ -91,9 +91,9 @@ def calm(tmp_path_factory):
 
 @pytest.mark.parametrize("_", range(3))
 def test_deaths_at_random_points_one_after_the_other_change_nothing(_, tmp_path, calm):
-    killed_and_resumed(Extended(tmp_path), [random.randint(1, 1600) for _ in range(4)], calm)
+    killed_and_resumed(Extended(tmp_path), [random.randint(1, 2600) for _ in range(4)], calm)
 
 
-@swept(parts=10, stride=7)
+@swept(parts=10, stride=12)
 def test_a_death_at_points_all_through_a_cycle_changes_nothing(points, tmp_path, calm):
     sweep(Extended, tmp_path, points, calm, least=500)

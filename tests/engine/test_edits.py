@@ -138,13 +138,13 @@ def some_edit(request: Request) -> str | Reply:
     return edit(request)
 
 
-@swept(parts=4, stride=8)
+@swept(parts=4, stride=12)
 def test_a_death_anywhere_with_agents_that_edit_or_do_not_or_fail_loses_nothing(points, root, tmp_path):
     calm = undisturbed(Some(tmp_path / "undisturbed"))
     sweep(Some, tmp_path, points, calm, least=100)
 
 
-@swept(parts=4)
+@swept(parts=4, stride=4)
 def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(points, root, tmp_path):
     """Every fault point of a session with edits; git is sane afterwards and no worktree is left."""
     calm = undisturbed(Edits(tmp_path / "undisturbed"))

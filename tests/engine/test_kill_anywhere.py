@@ -33,12 +33,12 @@ def calm(tmp_path_factory):
     return undisturbed(Rounds(tmp_path_factory.mktemp("undisturbed")))
 
 
-@swept(parts=8)
+@swept(parts=8, stride=2)
 def test_a_death_at_every_single_point_changes_nothing(points, tmp_path, calm):
     sweep(Rounds, tmp_path, points, calm, least=50)
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-@given(points=st.lists(st.integers(min_value=1, max_value=120), min_size=2, max_size=5))
+@given(points=st.lists(st.integers(min_value=1, max_value=270), min_size=2, max_size=5))
 def test_deaths_at_random_points_one_after_the_other_change_nothing(points, tmp_path_factory, calm):
     killed_and_resumed(Rounds(tmp_path_factory.mktemp("random")), points, calm)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scratch import git
+from scratch import TASKS, git
 from turning import APPROVED, BLOCKED
 
-from rondel.agents.base import Request
+from rondel.agents.base import Reply, Request
 from rondel.api import Hall
+from rondel.model.outcomes import Ended
 from rondel.workflows.feature import start_feature
+from rondel.workflows.feature.files import update_phase_state
 from rondel.workflows.feature.lint import lint_meta
+from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature
 from support.kills import Trial, killed_and_resumed, sweep, swept, undisturbed
 from support.scripted import Scripted
 
-POINTS_MAX = 600
+POINTS_MAX = 400
+NOON = "2026-11-15T12:00:00+00:00"
+COMMIT = re.compile(rb"\b[0-9a-f]{12}(?:[0-9a-f]{28})?\b")
 
 
 def answer(request: Request) -> str:
@@ -32,6 +38,8 @@ def answer(request: Request) -> str:
 class Phases(Trial):
     """Specify and design, two iterations of each."""
 
+    answer = staticmethod(answer)
+
     def __init__(self, folder: Path) -> None:
         self.root = folder / "repo"
         self.root.mkdir(parents=True)
@@ -43,12 +51,66 @@ class Phases(Trial):
         (self.session / ".rondel/request-2.json").write_text('{"command": "run", "until": "design"}')
 
     def drive(self) -> int:
-        hall = Hall(self.root, workflows={"feature": Feature()}, build=lambda _: Scripted(answer))
+        hall = Hall(self.root, workflows={"feature": Feature()}, build=lambda _: Scripted(self.answer))
         return hall.drive(self.ref).exit_code
 
     def check_killed(self) -> None:
         half = json.loads((self.session / ".meta.json").read_text())
         assert lint_meta(half) == (), "what a kill leaves is sound as it stands"
+
+
+def build(request: Request) -> str | Reply:
+    """Two tasks: one edits, one has nothing to do, the fix fails at first; the reviewer wants a fix."""
+    if request.action.endswith("review.json"):
+        return BLOCKED if "iteration-1" in request.action else APPROVED
+    if request.action.endswith("task-1.json"):
+        (request.cwd / "calc.py").write_text("def add(a, b):\n    return a + b\n")
+    if request.action.endswith("fix.json"):
+        (request.cwd / "calc.py").write_text("def add(a, b):\n    return b + a\n")
+        if request.attempt == 1:
+            (request.cwd / "0/0.py").unlink()
+            return Reply(Ended.FAILED, error="out of words")
+    return "Done.\n"
+
+
+class Implementing(Phases):
+    """The phase implement, in a repository with some files."""
+
+    answer = staticmethod(build)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for n in range(12):
+            (self.root / f"{n % 3}").mkdir(exist_ok=True)
+            (self.root / f"{n % 3}/{n}.py").write_text(f"{n}\n")
+        (self.root / ".gitignore").write_text("docs/features/\nrondel.toml\n")
+        git(self.root, "add", "-A")
+        git(self.root, "commit", "-q", "-m", "files")
+        for phase in ("specify", "design", "create-plan", "create-tasks"):
+            text = TASKS if phase == "create-tasks" else "# Text\n"
+            (self.session / ARTIFACTS[phase]).write_text(text)
+            assert update_phase_state(self.session, phase, {"started": NOON, "completed": NOON})
+        request = {"command": "phase", "phase": "implement", "how": None, "proceed": True, "checks": "true"}
+        (self.session / ".rondel/request-2.json").write_text(json.dumps(request))
+
+    def shown(self) -> dict[str, object]:
+        return {path: COMMIT.sub(b"COMMIT", data) for path, data in super().shown().items()}
+
+    def check_ended(self) -> None:
+        branch = json.loads((self.session / ".meta.json").read_text())["branch"]
+        files = git(self.root, "ls-tree", "-r", "--name-only", branch).split()
+        assert len(files) == 14
+        assert git(self.root, "show", f"{branch}:calc.py").endswith("return b + a\n")
+
+
+@pytest.fixture(scope="module")
+def calm_code(tmp_path_factory):
+    return undisturbed(Implementing(tmp_path_factory.mktemp("undisturbed")))
+
+
+@swept(parts=4, stride=16)
+def test_a_kill_at_points_all_through_an_implementation_changes_nothing(points, tmp_path, calm_code):
+    sweep(Implementing, tmp_path, points, calm_code, least=200)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +131,6 @@ def test_a_kill_at_a_point_changes_nothing(tmp_path_factory, calm, point):
     killed_and_resumed(Phases(tmp_path_factory.mktemp("killed")), [point], calm)
 
 
-@swept(parts=8)
+@swept(parts=8, stride=2)
 def test_a_kill_at_every_point_changes_nothing(points, tmp_path, calm):
     sweep(Phases, tmp_path, points, calm, least=300)

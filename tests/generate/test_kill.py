@@ -112,7 +112,7 @@ def test_a_death_while_cycles_run_at_once_changes_nothing(points, tmp_path):
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
-@given(points=st.lists(st.integers(min_value=1, max_value=300), min_size=2, max_size=4))
+@given(points=st.lists(st.integers(min_value=1, max_value=600), min_size=2, max_size=4))
 def test_deaths_at_random_points_one_after_the_other_change_nothing(points, tmp_path_factory, calm):
     killed_and_resumed(Cycles(tmp_path_factory.mktemp("random")), points, calm)
 

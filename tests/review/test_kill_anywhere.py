@@ -77,7 +77,7 @@ def calm(make, tmp_path_factory):
     return undisturbed(make(tmp_path_factory.mktemp("undisturbed")))
 
 
-@swept(parts=8)
+@swept(parts=8, stride=3)
 def test_a_death_at_every_single_point_changes_nothing(points, tmp_path, make, calm):
     sweep(make, tmp_path, points, calm, least=100)
 
@@ -88,6 +88,6 @@ def test_a_death_at_every_single_point_changes_nothing(points, tmp_path, make, c
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.generate],
 )
-@given(points=st.lists(st.integers(min_value=1, max_value=250), min_size=1, max_size=3))
+@given(points=st.lists(st.integers(min_value=1, max_value=540), min_size=1, max_size=3))
 def test_deaths_at_random_points_one_after_the_other_change_nothing(points, tmp_path_factory, make, calm):
     killed_and_resumed(make(tmp_path_factory.mktemp("random")), points, calm)

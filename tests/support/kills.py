@@ -59,8 +59,10 @@ def timeless(files: Mapping[str, bytes]) -> dict[str, bytes]:
 def repository(root: Path, leave_out: str = "") -> dict[str, object]:
     """What a person has of their repository: each branch, HEAD, and their own working tree.
 
-    Not what is below `leave_out`, where the session is, nor the ids of commits and sessions.
+    Not what is below `leave_out`, where the session is, nor the settings, which name the test's own
+    folders, nor the ids of commits and sessions.
     """
+    others = (".git/", SETTINGS, leave_out or ".git/")
     heads = _git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
     return {
         **{f"branch {head}": _branch(root, head) for head in heads},
@@ -69,13 +71,14 @@ def repository(root: Path, leave_out: str = "") -> dict[str, object]:
         "files": {
             name: hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(root.rglob("*"))
-            if path.is_file() and not (name := str(path.relative_to(root))).startswith((".git/", leave_out))
+            if path.is_file() and not (name := str(path.relative_to(root))).startswith(others)
         },
         "under way": sorted(UNDER_WAY & {p.name for p in (root / ".git").iterdir()}),
-        "worktrees": len(_git(root, "worktree", "list").splitlines()),
+        "worktrees": sum("/read/" not in line for line in _git(root, "worktree", "list").splitlines()),
     }
 
 
+SETTINGS = "rondel.toml"
 UNDER_WAY = {"index.lock", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "MERGE_HEAD", "sequencer"}
 _COMMIT = "--format=%s|%(trailers:key=Rondel-Action,valueonly,separator=%x2C)"
 
@@ -83,8 +86,9 @@ _COMMIT = "--format=%s|%(trailers:key=Rondel-Action,valueonly,separator=%x2C)"
 def _branch(root: Path, head: str) -> tuple[list[str], list[str]]:
     """The files of a branch by content, and its commits by what they say; parallel ones in any order."""
     commits = _git(root, "log", _COMMIT, head).splitlines()
+    entries = _git(root, "ls-tree", "-r", "--full-tree", head).splitlines()
     return (
-        _git(root, "ls-tree", "-r", "--full-tree", head).splitlines(),
+        [entry for entry in entries if not entry.endswith(f"\t{SETTINGS}")],
         sorted(re.sub(r"\|[^/]*/", "|", commit) for commit in commits),
     )
 
@@ -121,7 +125,7 @@ class Trial:
     @property
     def id(self) -> str:
         """What is in the names of the session's branches, and is another one each time."""
-        return self.session.name
+        return self.session.name.removesuffix(".progress")
 
     def check_killed(self) -> None:
         """What must hold whenever it was killed."""

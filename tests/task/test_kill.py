@@ -25,6 +25,8 @@ from task_support import (
     write_file,
 )
 
+from rondel.agents.base import Reply
+from rondel.model.outcomes import Ended
 from rondel.workflows.task import layout
 from rondel.workflows.task.workflow import TaskWorkflow
 from support.faults import die_after
@@ -38,6 +40,7 @@ NEEDS = {
     "IMPL-5": ["IMPL-3"],
     "IMPL-6": ["IMPL-4"],
 }
+EDITING = sorted(NEEDS.keys() - {"IMPL-5"})
 CHECKS = "sh check.sh"
 UNDER_WAY = {"rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "MERGE_HEAD", "sequencer"}
 
@@ -48,8 +51,14 @@ def is_whole(root: Path) -> bool:
     return whole and not (root / ".git/index.lock").exists()
 
 
-def answer(request) -> str:
+def answer(request) -> str | Reply:
+    """IMPL-5 changes nothing; IMPL-2 fails once, half done."""
     name = task_id(request)
+    if name == "IMPL-5":
+        return REPORT
+    if name == "IMPL-2" and request.attempt == 1:
+        write_file(request, "IMPL-2.txt", "half\n")
+        return Reply(Ended.FAILED, error="out of words")
     for need in NEEDS[name]:
         assert (request.cwd / f"{need}.txt").read_text() == f"{need}\n"
     write_file(request, f"{name}.txt", f"{name}\n")
@@ -95,9 +104,9 @@ class Six(Trial):
         assert git(root, "branch", "--format=%(refname:short)").split() == ["main"]
         assert git(root, "rev-list", "--merges", "--count", "HEAD") == "0"
         subjects = [s.split(":")[0] for s in git(root, "log", "--format=%s").splitlines() if s[:5] == "IMPL-"]
-        assert sorted(subjects) == sorted(NEEDS), "each task has exactly one commit"
+        assert sorted(subjects) == EDITING, "each task that edits has exactly one commit"
         assert git(root, "status", "--porcelain", "--untracked-files=no") == ""
-        assert {(root / f"{t}.txt").read_text() for t in NEEDS} == {f"{t}\n" for t in NEEDS}
+        assert {(root / f"{t}.txt").read_text() for t in EDITING} == {f"{t}\n" for t in EDITING}
         assert all((self.session / layout.summary_file(t)).is_file() for t in NEEDS)
         workspaces = Path(os.environ["XDG_CACHE_HOME"]) / "rondel/workspaces"
         assert list(workspaces.glob("*/write/*")) == []
@@ -124,9 +133,9 @@ def test_a_death_at_a_point_of_the_store_loses_nothing(point, tmp_path, calm):
     assert killed_and_resumed(Six(tmp_path), [point], calm)
 
 
-@swept(parts=4, stride=2)
+@swept(parts=4, stride=8)
 def test_a_death_at_points_all_through_a_run_loses_nothing(points, tmp_path, calm):
-    sweep(Six, tmp_path, points, calm, least=100)
+    sweep(Six, tmp_path, points, calm, least=300)
 
 
 def test_the_workflow_itself_holds_no_state():
