@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.ready-$(shell cat pyproject.toml requirements.lock | cksum | cut -d' ' -f1)
 
-.PHONY: demo test lint check docs format bench test-agents clean
+.PHONY: demo test sweep lint check docs format bench test-agents clean
 
 $(STAMP):
 	$(PYTHON) -m venv $(VENV)
@@ -18,6 +18,11 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python tests/vendors/install.py
 	$(BIN)/python -m pytest -n 2
+
+# Every point of every kill sweep and all kills by time, where `make test` takes a share: hours.
+sweep: export RONDEL_SWEEP = 1
+sweep: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m sweep
 
 test-agents: export RONDEL_VENDORS ?= claude,codex,gemini,opencode
 test-agents: $(STAMP)

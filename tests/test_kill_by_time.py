@@ -135,7 +135,8 @@ def generate(root: Path) -> Scene:
 def review(root: Path) -> Scene:
     """Reviewers who find nothing, and one who fails at first. It edits nothing in the repository."""
     empty = '```json\n{"findings": []}\n```\n'
-    said = f"## Summary\n\nRead.\n\n## Findings\n\nNone.\n\n## What works well\n\n- It.\n\n## Questions\n\nNone.\n\n{empty}"
+    parts = {"Summary": "Read.", "Findings": "None.", "What works well": "- It.", "Questions": "None."}
+    said = "".join(f"## {title}\n\n{text}\n\n" for title, text in parts.items()) + empty
     rules: list[Rule] = [
         {"action": "*/reviews/quality-1.md", "attempt": 1, "fail": "out of words"},
         {"action": "*/reviews/*", "reply": said},
@@ -192,7 +193,8 @@ def calms(fresh, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.sweep
+@pytest.mark.timeout(14_400)
 @pytest.mark.parametrize("workflow", SCENES)
 def test_killed_at_random_moments_a_session_ends_as_if_nothing_had_happened(workflow, fresh, calms, tmp_path):
     for number in trials():

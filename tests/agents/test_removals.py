@@ -16,6 +16,7 @@ from rondel.agents.worktrees import GOING
 from support.faults import die_anywhere_at, in_child
 from support.kills import points
 
+pytestmark = pytest.mark.sweep
 FILES = {f"{n % 3}/{n % 2}/{n}.txt": f"{n}\n" for n in range(15)}
 
 

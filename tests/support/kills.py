@@ -30,7 +30,7 @@ from support.scripted import asked, paid
 POINTS_MAX = 50_000
 SETTLE_S = 10.0  # for a git that outlived its killed driver
 RECORD = "written.jsonl"
-MARKS = (pytest.mark.slow, pytest.mark.timeout(3600))
+MARKS = (pytest.mark.slow, pytest.mark.sweep, pytest.mark.timeout(14_400))
 Point = TypeVar("Point", int, float)  # the number of a fault point, or a time in seconds
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
 ID = re.compile(rb"\b[a-z]+-[0-9a-f]{16}\b")

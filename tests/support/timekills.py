@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.kills import SETTLE_S, TIME, _assert_same, commit_number, content, repository
+from support.kills import SETTLE_S, TIME, assert_same, commit_number, content, repository
 
 FILES = 5000
 TRIALS = 10  # of each workflow, in a whole sweep
@@ -179,11 +179,11 @@ def survive(scene: Scene, calm: Calm, seed: str) -> None:
         moment_s = dice.uniform(0.2, max(0.3, calm.seconds))
         print(f"seed {seed!r}: killed after {moment_s:.3f} s:", scene.killed(moment_s))
     scene.to_the_end()
-    _assert_same(scene.files(), calm.files)
+    assert_same(scene.files(), calm.files)
     deadline = time.monotonic() + SETTLE_S
     while (found := scene.repository()) != calm.repository and time.monotonic() < deadline:
         time.sleep(0.2)
-    _assert_same(found, calm.repository)
+    assert_same(found, calm.repository)
     answered = scene.answered()
     assert {a: n for a, n in answered.items() if n > calm.answered[a]} == {}, "paid for twice"
     shutil.rmtree(scene.root.parent)

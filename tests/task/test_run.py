@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from task_support import (
@@ -166,6 +167,22 @@ def test_only_the_tasks_that_are_named_run(root):
         "IMPL-2.1": "completed",
         "IMPL-2.2": "completed",
     }
+
+
+def test_a_task_that_leaves_a_repository_in_its_edit_is_blocked_and_says_where_it_is(root):
+    def answer(request):
+        if task_id(request) == "IMPL-1" and not (request.cwd / "made").exists():
+            repository(request.cwd / "made")
+        return REPORT
+
+    ref = session(root, [task("IMPL-1"), task("IMPL-2")])
+    report = run(hall(root, Scripted(answer)), ref)
+    assert report.exit_code == 1
+    assert statuses(root, ref) == {"IMPL-1": "blocked", "IMPL-2": "completed"}
+    error = json.loads((root / ref.folder / ".task/IMPL-1.json").read_text())["meta"]["error"]
+    where = re.search(r"rm -rf (\S+)/made/.git", error)
+    assert where is not None
+    assert Path(where[1], "made/README.md").is_file()
 
 
 def test_a_failed_task_is_blocked_and_the_others_go_on(root):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
-from rondel.errors import RondelError
+from rondel.errors import GitError, RondelError
 from rondel.model.workflow import Look
 from rondel.workflows.feature import place
+
+GOING = ".removed"  # the end of a worktree's name while its files are removed
 
 
 def require_commit(look: Look) -> str:
@@ -35,8 +38,23 @@ def dirty(look: Look, path: str, *, untracked: bool) -> list[str]:
 
 
 def remove(look: Look, path: str) -> None:
-    """The worktree is gone; its branch stays. One that is gone already will do."""
+    """The worktree is gone; its branch stays. Of one that is half gone the rest goes.
+
+    It is moved away, in one step, before the first of its files is removed: what a death leaves is
+    no checkout in which files are missing. Only this worktree is taken from git's list: one of a
+    person's own may be on a disk that is not mounted now.
+    """
+    going = f"{path}{GOING}"
+    _clear(look, going)
     if Path(path).is_dir():
-        look.git("worktree", "remove", path)
-    else:
-        look.git("worktree", "prune")
+        changed = look.git("-C", path, "status", "--porcelain", "--untracked-files=normal").splitlines()
+        if changed:
+            raise GitError(f"the worktree {path} has changes that are not committed: {changed[0][3:]}")
+        look.git("worktree", "move", path, going)  # git refuses it where it must not go
+        _clear(look, going)
+    look.git("worktree", "remove", "--force", path, check=False)  # where somebody removed its folder
+
+
+def _clear(look: Look, going: str) -> None:
+    shutil.rmtree(going, ignore_errors=True)
+    look.git("worktree", "remove", "--force", going, check=False)
