@@ -149,8 +149,11 @@ class Performer(Generic[S]):
         if space.target is not None:
             find = self._tools.workspaces.find
             commit = await _patiently(partial(find, self._owner, ask.path, space.target, self._since(space)))
-        if commit is None and not self._is_unchanged(ask, job.number):
-            return None
+        if commit is None:
+            if not self._is_unchanged(ask, job.number):
+                return None
+            discard = self._tools.workspaces.discard
+            await _patiently(partial(discard, self._owner, space.name or ask.path))
         answer = self._last(ask, settings, job.number)
         outcome = _of_answer(answer, settings) if answer else self._outcome(self._tools.clock())
         return _with_commit(
