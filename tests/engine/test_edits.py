@@ -16,7 +16,7 @@ from harness import REF, git, hall, repository, start
 from rondel.agents.base import Reply, Request
 from rondel.engine.report import Stopped
 from rondel.model.outcomes import Ended
-from support.faults import listen
+from support.faults import die_at, listen
 from support.kills import Trial, killed_and_resumed, sweep, swept, undisturbed
 from support.scripted import Scripted
 
@@ -186,6 +186,37 @@ def test_killed_while_the_workspace_of_an_agent_that_changed_nothing_is_removed(
     """Nothing is gone from the branch, and the agent is not asked again."""
     calm = undisturbed(Unchanged(tmp_path / "undisturbed"))
     assert killed_and_resumed(Unchanged(tmp_path / "killed"), [number], calm, die_removing_code)
+
+
+class Repaired(Edits):
+    """An agent whose first answer is sent back; it has edited all the same."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        (self.session / ".rondel/request-1.json").unlink()
+        (self.session / ".rondel").rmdir()
+        start(self.root, auto=True, width=1, edits=True, branch="work")
+
+    def drive(self) -> int:
+        return hall(self.root, Scripted(self.repaired)).drive(REF).exit_code
+
+    @staticmethod
+    def repaired(request: Request) -> str:
+        said = edit(request)
+        return said if "cannot be used" in request.prompt or "notes" not in request.action else "1. wrong"
+
+    def check_ended(self) -> None:
+        assert (self.session / "round-1/notes/1.md").read_text() == "I wrote a file.\n"
+
+
+def die_before_the_note(number: int) -> None:
+    """When the edit is on its branch, and nothing says so yet."""
+    die_at(number, counts=lambda operation, path: operation == "rename" and path.endswith("notes/1.md"))
+
+
+def test_killed_after_a_repaired_edit_was_taken_over_its_second_answer_counts(root, tmp_path):
+    calm = undisturbed(Repaired(tmp_path / "undisturbed"))
+    assert killed_and_resumed(Repaired(tmp_path / "killed"), [1], calm, die_before_the_note)
 
 
 def nests(request: Request, *, until: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -19,6 +19,7 @@ from rondel.agents.process import Reason
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.config import Config
+from rondel.engine.collected import COLLECT_MAX, collect, is_collected
 from rondel.engine.executor import Answer, Executor, kept_answer
 from rondel.engine.session import Session
 from rondel.errors import GitError, RondelError
@@ -37,7 +38,6 @@ T = TypeVar("T")
 
 GIT_PAUSES_S = (0.1, 0.5)
 TAIL = 4000
-COLLECT_MAX = 20_000_000
 REPAIR = "repair"  # the spool of a second answer, in that of the first
 UNCHANGED = "unchanged"  # in a spool: the answer came without an edit
 CHECKS_FAILED = "the checks failed after the edit"
@@ -167,7 +167,7 @@ class Performer(Generic[S]):
         if not isinstance(action, Run):
             return False
         spool = self.spool(action.path, number)
-        whole = _is_collected(spool, action.collect) or self.has_workspace(action)
+        whole = is_collected(spool, action.collect) or self.has_workspace(action)
         return whole and process.answered(spool) is not None
 
     def is_done(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
@@ -359,7 +359,7 @@ class Performer(Generic[S]):
         started = self._tools.clock()
         spool = self.spool(run.path, job.number)
         exit_ = process.finished(spool)
-        if exit_ is not None and _is_collected(spool, run.collect):
+        if exit_ is not None and is_collected(spool, run.collect):
             cwd = spool  # the workspace has done what it was for, and may be gone
         else:
             cwd = await self._workspace(run, job.continues, job.number)
@@ -378,7 +378,7 @@ class Performer(Generic[S]):
             )
             exit_ = await process.run(child)
         text = _read(spool / "out")
-        collected = await asyncio.to_thread(_collected, spool, cwd, run.collect)
+        collected = await asyncio.to_thread(collect, spool, cwd, run.collect)
         own = run.workspace.access is Access.WRITE and run.workspace.name is None
         if own and exit_.reason is not Reason.CANCELLED:
             await _patiently(partial(self._tools.workspaces.discard, self._owner, run.path))
@@ -455,32 +455,3 @@ def _read(path: Path) -> str:
             return files.read_open(f.fileno(), size).decode(errors="replace")
     except OSError:
         return ""
-
-
-def _is_collected(spool: Path, names: Sequence[str]) -> bool:
-    """Whether everything that an ended command left for its outcome is in its spool."""
-    return not names or (spool / "collected").is_dir()
-
-
-def _collected(spool: Path, cwd: Path, names: Sequence[str]) -> dict[str, bytes]:
-    """The files a command leaves for its outcome, kept in its spool: its workspace may go before."""
-    kept = spool / "collected"
-    if not _is_collected(spool, names):
-        temporary = spool / "collected.tmp"
-        with explained("keep files of a command in", spool):
-            temporary.mkdir(parents=True, exist_ok=True)
-            for number, name in enumerate(names):
-                data = _collect(cwd, name)
-                if data is not None:
-                    (temporary / str(number)).write_bytes(data)
-            temporary.rename(kept)
-    found = {name: _collect(kept, str(number)) for number, name in enumerate(names)}
-    return {name: data for name, data in found.items() if data is not None}
-
-
-def _collect(cwd: Path, name: str) -> bytes | None:
-    """A file of the workspace that is really in it."""
-    try:
-        return files.read(files.safe_join(cwd, name), COLLECT_MAX)
-    except RondelError:
-        return None
