@@ -69,7 +69,9 @@ class Extended(Trial):
             "log": Counter((e["file"], e["action"], e["iteration"]) for e in map(json.loads, log)),
             "timeline": [line.partition("**")[2].partition("**")[0] for line in timeline],
             "commands": Counter(
-                p.parent.parent.name for p in self.session.rglob(".rondel/run/spool/*/*/out")
+                p.parent.parent.name  # those that came to their end; one that was cut off runs again
+                for p in self.session.rglob(".rondel/run/spool/*/*/exit.json")
+                if json.loads(p.read_bytes())["reason"] == "exited"
             ),
             **{f"the file {path}": True for path in content(self.session) if "/extensions/" not in path},
             "commits": sorted(repo.git("log", "--format=%s", f"main..{repo.branch}").splitlines()),
