@@ -14,7 +14,7 @@ from rondel.api import Hall
 from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.files import added, start
 from support.scripted import Scripted
-from support.words import Story, tell
+from support.words import SWEPT, Story, tell
 
 
 class Extended(Story):
@@ -53,6 +53,7 @@ class Extended(Story):
         assert self.hall.drive(self.ref).exit_code == 0
 
 
+@SWEPT
 def test_words_of_somebody_else_are_found_again(tmp_path_factory):
     tell(Extended, tmp_path_factory.mktemp, examples=3)
 

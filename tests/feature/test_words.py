@@ -14,7 +14,7 @@ from rondel.workflows.feature import layout, start_feature
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature
 from support.scripted import Scripted
-from support.words import Story, tell
+from support.words import SWEPT, Story, tell
 
 PHASES = ("specify", "design")
 
@@ -63,5 +63,6 @@ class Phases(Story):
         return name == "design.md"
 
 
+@SWEPT
 def test_words_of_somebody_else_are_reviewed_and_found_again(tmp_path_factory):
     tell(Phases, tmp_path_factory.mktemp, examples=6)

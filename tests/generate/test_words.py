@@ -13,7 +13,7 @@ from rondel.workflows.generate import people
 from rondel.workflows.generate.layout import Paths
 from rondel.workflows.generate.models import WorkflowPhase
 from support.scripted import Scripted
-from support.words import Story, tell
+from support.words import SWEPT, Story, tell
 
 PATHS = Paths("domain/")
 DOMAIN = {**FULL, "scope": "domain"}
@@ -54,6 +54,7 @@ class Retried(Story):
         assert self.hall.drive(self.ref, retry=True).exit_code in ENDS
 
 
+@SWEPT
 def test_words_of_somebody_else_are_found_again(tmp_path_factory):
     tell(Retried, tmp_path_factory.mktemp, examples=6)
 

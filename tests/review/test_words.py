@@ -19,7 +19,7 @@ from review_support import (
 
 from rondel.errors import NothingToDo
 from rondel.workflows.review.layout import CONTEXT, REQUIREMENTS, STANDARDS, round_files
-from support.words import Story, tell
+from support.words import SWEPT, Story, tell
 
 WRONG = finding("The sum is a difference", category="blocker", severity="high")
 FIXED = {"app.py": APP + "\n\n# checked\n", "AGENTS.md": "Be kind.\n"}
@@ -62,6 +62,7 @@ class Rounds(Story):
         assert self.hall.drive(opened.ref).exit_code == 0
 
 
+@SWEPT
 def test_words_of_somebody_else_are_found_again(tmp_path_factory):
     tell(Rounds, tmp_path_factory.mktemp, examples=6)
 

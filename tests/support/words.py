@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from support.scripted import Scripted
 
 SWEEP = bool(os.environ.get("RONDEL_SWEEP"))
 SWEEP_MORE = 20
+SWEPT = pytest.mark.timeout(7200 if SWEEP else 300)
 ASKED = ("start", "agent", "answered")  # moments in which nothing is being written
 
 

@@ -10,7 +10,7 @@ from task_support import REPORT, Scripted, allow_all, hall, repository, session,
 from rondel.agents.base import Request
 from rondel.model.digests import digest
 from rondel.workflows.task import layout
-from support.words import Story, tell
+from support.words import SWEPT, Story, tell
 
 
 def answer(request: Request) -> str:
@@ -54,6 +54,7 @@ class Planned(Story):
         self.ask(3, kind="run")
 
 
+@SWEPT
 def test_words_of_somebody_else_are_found_again(tmp_path_factory):
     tell(Planned, tmp_path_factory.mktemp, examples=6)
 
