@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from rondel.agents.base import Reply, Request
 from rondel.api import Hall, now
 from rondel.engine.look import RepositoryLook
 from rondel.engine.report import Report
+from rondel.model.workflow import Given
 from rondel.workflows.review import files
 from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.workflow import Review
@@ -115,20 +118,35 @@ STANDARD: dict[str, Answer] = {
 }
 
 
-def hall_of(root: Path, agent: Scripted) -> Hall:
-    """A hall in which one agent has every role."""
-    return Hall(root, workflows={"review": Review()}, build=lambda _: agent)
+def fake(_role: str) -> str:
+    """The kind of every agent, where a test says nothing else."""
+    return "fake"
+
+
+class Panel(Hall):
+    """A repository in which one agent has every role; for the workflow it is of these kinds."""
+
+    kind_of = staticmethod(fake)
+
+    def given(self, workflow: str) -> Given:
+        return replace(super().given(workflow), kind_of=self.kind_of)
+
+
+def hall_of(root: Path, agent: Scripted, kind_of: Callable[[str], str] = fake) -> Hall:
+    """One agent for every role."""
+    hall = Panel(root, workflows={"review": Review()}, build=lambda _: agent)
+    hall.kind_of = kind_of
+    return hall
 
 
 def open_review(root: Path, **wish: object) -> files.Opened:
-    kind_of = wish.pop("kind_of", lambda _: "fake")
-    return files.start(root, look(root), files.Wish(kind_of=kind_of, **wish))
+    return files.start(root, look(root), files.Wish(**{"kind_of": fake, **wish}))
 
 
 def run_review(root: Path, agent: Scripted, **wish: object) -> tuple[Report, ReviewState]:
     """Open a round, or resume one, and drive it to its end."""
     opened = open_review(root, **wish)
-    report = hall_of(root, agent).drive(opened.ref, retry=opened.resumed)
+    report = hall_of(root, agent, wish.get("kind_of", fake)).drive(opened.ref, retry=opened.resumed)
     return report, files.state_of(root, opened.ref)
 
 

@@ -53,7 +53,7 @@ RUN: Mapping[str, tuple[str, ...]] = {
     "generate": ("generate", "run"),
 }
 _SECONDS = re.compile(rb"\b\d+(\.\d+)? ?s(ec(onds?)?)?\b")
-_SHA = re.compile(rb"\b[0-9a-f]{40}\b|\b[0-9a-f]{64}\b")
+_SHA = re.compile(rb"\b(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})\b")
 
 
 def script(workflow: str, seconds: float) -> dict[str, object]:

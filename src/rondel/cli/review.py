@@ -411,6 +411,7 @@ def close(session: str | None) -> None:
     """Close a session: nothing more is planned in it until it is reviewed again."""
     hall = here()
     state = _session(hall, session, complete=False)
+    files.refuse_flat(state)
     with hall.hold(state.ref):
         files.close(hall.root, state.ref, stamp(now()))
     say(f"{state.ref.name} is closed")

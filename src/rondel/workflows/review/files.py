@@ -425,10 +425,15 @@ def _note(folder: Path, state: ReviewState, due: tuple[Phase, int], branch: str,
     documents.edit(path, change)
 
 
+def refuse_flat(state: ReviewState) -> None:
+    """An old session without rounds is left alone."""
+    if state.is_flat:
+        name = state.ref.name
+        raise UsageError(f"{name} is an old session without rounds: it is never open, and left alone")
+
+
 def close(root: Path, ref: SessionRef, now: str) -> None:
-    """`status` becomes closed; everything else stays. An old session without rounds is left alone."""
-    if state_of(root, ref).is_flat:
-        raise UsageError(f"{ref.name} is an old session without rounds: it is never open, and left alone")
+    """`status` becomes closed; everything else stays."""
 
     def change(document: Document) -> Document:
         return {**document, "status": "closed", "updated_at": now}
