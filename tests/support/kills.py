@@ -34,6 +34,7 @@ MARKS = (pytest.mark.slow, pytest.mark.sweep, pytest.mark.timeout(14_400))
 Point = TypeVar("Point", int, float)  # the number of a fault point, or a time in seconds
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
 ID = re.compile(rb"\b[a-z]+-[0-9a-f]{16}\b")
+MARK = re.compile(rb"\b[0-9a-f]{32}\b")
 BASE = re.compile(rb'"base": "[0-9a-f]{40}"')
 
 
@@ -51,8 +52,8 @@ def content(session: Path) -> dict[str, bytes]:
 
 
 def timeless(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The same without what differs from trial to trial: moments, the random id, the commit it began at."""
-    known = ((TIME, b"TIME"), (ID, b"ID"), (BASE, b'"base": "BASE"'))
+    """The same without what differs from trial to trial: moments, the random id, its marks, the base."""
+    known = ((TIME, b"TIME"), (ID, b"ID"), (MARK, b"MARK"), (BASE, b'"base": "BASE"'))
     return {path: reduce(lambda d, k: k[0].sub(k[1], d), known, data) for path, data in files.items()}
 
 
