@@ -44,7 +44,8 @@ _OURS = re.compile(r"\.rondel/(request-\d+|session)\.json$")  # another one for 
 
 
 def git(folder: Path, *words: str) -> str:
-    env = {**os.environ, **GIT}
+    moment = "2026-11-15T12:00:00Z"  # the same commits get the same ids in each copy
+    env = {**os.environ, **GIT, "GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
     done = subprocess.run(["git", *words], cwd=folder, env=env, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
