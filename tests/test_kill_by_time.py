@@ -1,4 +1,4 @@
-"""Killed at random moments, in a repository of 5,000 files: nothing is lost, gone or paid for twice."""
+"""Killed at random moments, in a repository of many files: nothing is lost, gone or paid for twice."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Where `support.kills` dies at each step once, here the moments are random, so that they also fall
 into what takes long: thousands of files being checked out, looked at or removed, by us or by a git
-that goes on alone. The seed of a kill is its number, so a failure can be repeated; RONDEL_SWEEP=1
-takes all of them, otherwise each commit takes a few.
+that goes on alone. The seed of a trial is its number, so a failure can be repeated. RONDEL_SWEEP=1
+makes all of them, in a repository of 5,000 files; otherwise each commit makes another one, in a smaller one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from pathlib import Path
 
 from support.kills import SETTLE_S, TIME, assert_same, commit_number, content, repository
 
-FILES = 5000
-TRIALS = 10  # of each workflow, in a whole sweep
-KILLS = 3  # in each trial of a whole sweep, one after the other
-KILLS_OF_A_SHARE = 2
+WHOLE = bool(os.environ.get("RONDEL_SWEEP"))
+FILES = 5000 if WHOLE else 500
+TRIALS = 10  # of each workflow; of a share, one of them
+KILLS = 3 if WHOLE else 2  # in each trial, one after the other
 ENDED = (0, 5)  # done, or nothing more to do
 AGENT = Path(__file__).with_name("timed_agent.py")
 GIT = {
@@ -170,13 +170,13 @@ def calm(scene: Scene) -> Calm:
 
 def trials() -> list[int]:
     """The numbers of the trials to make: all, or one that changes with the commit."""
-    return list(range(TRIALS)) if os.environ.get("RONDEL_SWEEP") else [commit_number() % TRIALS]
+    return list(range(TRIALS)) if WHOLE else [commit_number() % TRIALS]
 
 
 def survive(scene: Scene, calm: Calm, seed: str) -> None:
     """Be killed some times, go on to the end, and compare everything with an undisturbed run."""
     dice = random.Random(seed)
-    for _ in range(KILLS if os.environ.get("RONDEL_SWEEP") else KILLS_OF_A_SHARE):
+    for _ in range(KILLS):
         moment_s = dice.uniform(0.2, max(0.3, calm.seconds))
         print(f"seed {seed!r}: killed after {moment_s:.3f} s:", scene.killed(moment_s))
     scene.to_the_end()
