@@ -22,7 +22,6 @@ import platformdirs
 from rondel import config as settings
 from rondel.agents import roster
 from rondel.agents.base import Agent
-from rondel.agents.edits import TRAILER
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import Workspaces
 from rondel.engine import control
@@ -32,6 +31,7 @@ from rondel.engine.explain import Origin, explain
 from rondel.engine.ledger import usage_of
 from rondel.engine.look import RepositoryLook
 from rondel.engine.notes import HEARTBEAT
+from rondel.engine.onto import move_onto
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
@@ -53,7 +53,6 @@ from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
 
 SCHEMA_VERSION = 1
-LACKING_MAX = 10
 ENDING_S = 2.0  # longer than a driver holds a session after it looked for the last time
 AnyWorkflow = Workflow[Any]
 
@@ -335,28 +334,7 @@ class Hall:
 
     def move_onto(self, ref: SessionRef, branch: str, lease: Lease) -> list[str]:
         """Let a session's work go to another branch from now on; gives what that branch lacks of it."""
-        session = self.session(ref)
-        identity = session.begin(self.look, lease)
-        before = session.workflow.target(session.state)
-        if before is None:
-            raise UsageError(f"{ref.name} puts nothing on a branch; --onto is for those that do")
-        if not self.look.git("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", check=False).strip():
-            raise UsageError(f"there is no branch {branch!r} here; make it first: git branch -- {branch}")
-        session.identify(replace(identity, onto=branch), lease)
-        session.note("onto", {"branch": branch, "before": before})
-        return self._lacking(identity.id, before, branch)
-
-    def _lacking(self, owner: str, before: str, branch: str) -> list[str]:
-        """The commits of a session that are on one branch and not on another, a line each."""
-        log = ("log", "--format=%h %s", "--fixed-strings", f"--grep={TRAILER}: {owner}/")
-        refs = (f"refs/heads/{before}", "--not", f"refs/heads/{branch}", "--")
-        commits = self.look.git(*log, *refs, check=False).splitlines() if before else []
-        if not commits or before == branch:
-            return []
-        shown = [f"  {line}" for line in commits[:LACKING_MAX]]
-        more = [f"  and {len(commits) - LACKING_MAX} more"] if len(commits) > LACKING_MAX else []
-        words = f"{branch} lacks {len(commits)} commits of this session that are on {before}"
-        return [f"{words}; what they did counts as done:", *shown, *more]
+        return move_onto(self.session(ref), branch, self.look, lease)
 
     def hold(self, ref: SessionRef) -> Lease:
         """The right to say what a session is for and to drive it; Held when another process has it.

@@ -14,6 +14,8 @@ from test_workspaces import add, git, make_repo
 from rondel.agents.edits import TRAILER
 from rondel.agents.workspaces import Workspaces
 
+pytestmark = pytest.mark.sweep
+
 OWNER = "task-0123456789abcdef"
 EXAMPLES = 100 if os.environ.get("RONDEL_SWEEP") else 8
 

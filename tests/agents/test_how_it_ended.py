@@ -20,6 +20,8 @@ from rondel.agents.leftovers import end_leftovers
 from rondel.agents.process import Reason, answered, finished, output, run
 from rondel.errors import MachineTrouble, RondelError
 
+pytestmark = pytest.mark.sweep
+
 KILLS = 200 if os.environ.get("RONDEL_SWEEP") else 12
 
 DRIVER = """

@@ -14,6 +14,8 @@ import pytest
 from support import follow
 from support.world import BEGIN, CODED, GOOD, SETTINGS, World
 
+pytestmark = pytest.mark.sweep
+
 WORKFLOWS = ("review", "feature", "cycle", "task", "generate")
 EDITING = ("feature", "cycle", "task")
 BROKEN: list[dict[str, object]] = [{"role": "*", "fail": "the model is on fire"}]

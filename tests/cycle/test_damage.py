@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.damage import cases, damaged_and_whole, points_of, sibling
 from support.kills import undisturbed
+
+pytestmark = pytest.mark.sweep
 
 Extended = sibling(__file__, "test_kill").Extended
 

@@ -16,6 +16,8 @@ from rondel.workflows.cycle.files import added, start
 from support.scripted import Scripted
 from support.words import SWEPT, Story, tell
 
+pytestmark = pytest.mark.sweep
+
 
 class Extended(Story):
     """A cycle to its end, extended, and to its end again."""

@@ -31,6 +31,8 @@ from rondel.store import disk
 from support.faults import in_child, points_of
 from support.scripted import Scripted, asked, paid
 
+pytestmark = pytest.mark.sweep
+
 SWEEP = bool(os.environ.get("RONDEL_SWEEP"))
 DRIVE = Path(__file__).parent / "drive.py"
 

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from harness import repository, start
 
+pytestmark = pytest.mark.sweep
+
 SESSIONS = 60 if os.environ.get("RONDEL_SWEEP") else 2
 KILLS = 3  # of one session: fewer than may cut an action off
 DRIVE = Path(__file__).parent / "drive.py"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from scratch import git
 from turning import APPROVED, BLOCKED
 
@@ -15,6 +16,8 @@ from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature
 from support.scripted import Scripted
 from support.words import SWEPT, Story, tell
+
+pytestmark = pytest.mark.sweep
 
 PHASES = ("specify", "design")
 

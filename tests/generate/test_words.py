@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from generate_java import FILES
 from generate_scene import FULL, PASS, Scene, begin, engineer, hall, place, repo
 
@@ -14,6 +15,8 @@ from rondel.workflows.generate.layout import Paths
 from rondel.workflows.generate.models import WorkflowPhase
 from support.scripted import Scripted
 from support.words import SWEPT, Story, tell
+
+pytestmark = pytest.mark.sweep
 
 PATHS = Paths("domain/")
 DOMAIN = {**FULL, "scope": "domain"}

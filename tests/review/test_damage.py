@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.damage import cases, damaged_and_whole, points_of, sibling
+
+pytestmark = pytest.mark.sweep
 
 killing = sibling(__file__, "test_kill_anywhere")
 calm, make = killing.calm, killing.make  # fixtures

@@ -21,6 +21,8 @@ from rondel.errors import NothingToDo
 from rondel.workflows.review.layout import CONTEXT, REQUIREMENTS, STANDARDS, round_files
 from support.words import SWEPT, Story, tell
 
+pytestmark = pytest.mark.sweep
+
 WRONG = finding("The sum is a difference", category="blocker", severity="high")
 FIXED = {"app.py": APP + "\n\n# checked\n", "AGENTS.md": "Be kind.\n"}
 AT = round_files(1)

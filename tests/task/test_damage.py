@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from task_support import settle_in
 
 from support.damage import cases, damaged_and_whole, points_of, sibling
 from support.kills import undisturbed
+
+pytestmark = pytest.mark.sweep
 
 Six = sibling(__file__, "test_kill").Six
 

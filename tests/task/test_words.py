@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from task_support import REPORT, Scripted, allow_all, hall, repository, session, step, task
 
 from rondel.agents.base import Request
 from rondel.model.digests import digest
 from rondel.workflows.task import layout
 from support.words import SWEPT, Story, tell
+
+pytestmark = pytest.mark.sweep
 
 
 def answer(request: Request) -> str:

@@ -1,0 +1,42 @@
+"""Moving a session: its work goes to another branch from now on, because a person chose it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rondel.agents.edits import TRAILER
+from rondel.engine.session import Session
+from rondel.errors import UsageError
+from rondel.model.workflow import Look
+from rondel.store.lease import Lease
+
+SHOWN_MAX = 10
+
+
+def move_onto(session: Session[Any], branch: str, look: Look, lease: Lease) -> list[str]:
+    """Note the new branch; gives what it lacks of the session's work so far, a line each.
+
+    Nothing is moved there: whether what was done belongs on both branches is the person's to say.
+    """
+    before = session.workflow.target(session.state)
+    if before is None:
+        raise UsageError(f"{session.ref.name} puts nothing on a branch; --onto is for those that do")
+    if not look.git("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", check=False).strip():
+        raise UsageError(f"there is no branch {branch!r} here; make it first: git branch -- {branch}")
+    identity = session.begin(look, lease)
+    session.identify(replace(identity, onto=branch), lease)
+    session.note("onto", {"branch": branch, "before": before})
+    return _lacking(look, identity.id, before, branch) if before and before != branch else []
+
+
+def _lacking(look: Look, owner: str, before: str, branch: str) -> list[str]:
+    """The commits of a session that one branch has and the other has not."""
+    log = ("log", "--format=%h %s", "--fixed-strings", f"--grep={TRAILER}: {owner}/")
+    refs = (f"refs/heads/{before}", "--not", f"refs/heads/{branch}", "--")
+    commits = look.git(*log, *refs, check=False).splitlines()
+    if not commits:
+        return []
+    words = f"{branch} lacks {len(commits)} commits of this session that are on {before}"
+    more = [f"  and {len(commits) - SHOWN_MAX} more"] if len(commits) > SHOWN_MAX else []
+    return [f"{words}; what they did counts as done:", *(f"  {c}" for c in commits[:SHOWN_MAX]), *more]
