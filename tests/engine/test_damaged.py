@@ -17,7 +17,8 @@ from rondel.agents.base import Request
 from rondel.api import Hall
 from rondel.cli.live import event_line
 from rondel.engine.report import Stopped
-from rondel.model.summary import Status
+from rondel.model.summary import Problem, Status
+from rondel.model.workflow import NOTHING_GIVEN
 from rondel.store import committed
 from rondel.store.committed import Committed
 from support.damage import DAMAGES
@@ -82,18 +83,23 @@ def test_a_change_by_hand_that_reads_well_is_the_state_from_then_on(root):
 
 
 def test_what_leaves_a_session_that_nobody_can_go_on_with_is_damage_too(root):
-    request = root / REF.folder / ".rondel/request-1.json"
-    request.write_text(json.dumps({"width": 1, "auto": False}))
-    agent = meddling(lambda path: path.write_text('{"auto": false}\n'), ".rondel/request-1.json")
+    (root / REF.folder / ".rondel/request-1.json").write_text(json.dumps({"width": 1, "auto": False}))
+    topic = root / REF.folder / "topic.json"
+    topic.write_text('{"topic": "tea"}\n')
 
     class Strict(SmallWorkflow):
-        def summary(self, state):
-            found = super().summary(state)
-            return found if state.width else replace(found, status=Status.DAMAGED)
+        def documents(self, state):
+            return (*super().documents(state), "topic.json")
 
+        def read(self, files, ref, given=NOTHING_GIVEN):
+            found = super().read(files, ref, given)
+            known = "topic" in (files.json("topic.json") or {})
+            return found if known else replace(found, problems=(Problem("none", "topic.json", "?"),))
+
+    agent = meddling(lambda path: path.write_text('{"other": 1}\n'), "topic.json")
     there = Hall(root, workflows={"small": Strict()}, build=lambda _: agent)
     assert there.drive(REF).stopped is Stopped.WAITING
-    assert json.loads(request.read_text())["width"] == 1
+    assert topic.read_text() == '{"topic": "tea"}\n'
     (problem,) = hall(root).summary(REF).problems
     assert "nothing can be read from it" in problem.message
 
@@ -181,3 +187,28 @@ def test_a_file_where_a_folder_belongs_is_put_aside_too(tmp_path):
     assert (tmp_path / "a/b/c.json").read_bytes() == b"{}"
     assert done.aside == ""
     assert (tmp_path / ".rondel/aside/a.damaged-1").read_text() == "in the way"
+
+
+def test_a_request_that_appears_while_a_run_goes_on_is_put_aside_and_changes_nothing(root):
+    def ask_for_more(path: Path) -> None:
+        path.write_text(json.dumps({"width": 5, "rounds_max": 9, "auto": True}))
+
+    agent = meddling(ask_for_more, ".rondel/request-2.json")
+    assert hall(root, agent).drive(REF).exit_code == 0
+    session = root / REF.folder
+    assert not (session / ".rondel/request-2.json").exists()
+    (aside,) = (session / ".rondel/aside").glob("*request-2.json.refused-1")
+    assert json.loads(aside.read_text())["width"] == 5
+    assert '"refused"' in (session / ".rondel/run/journal.jsonl").read_text()
+
+
+@pytest.mark.parametrize("name", [".rondel/session.json", ".rondel/request-1.json"])
+def test_whose_a_session_is_and_what_it_is_for_do_not_change_while_a_run_goes_on(root, name):
+    before = {}
+
+    def change(path: Path) -> None:
+        before["text"] = path.read_text()
+        path.write_text(json.dumps({**json.loads(before["text"]), "adopted": True, "width": 7}))
+
+    assert hall(root, meddling(change, name)).drive(REF).exit_code == 0
+    assert (root / REF.folder / name).read_text() == before["text"]

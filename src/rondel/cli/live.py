@@ -107,6 +107,7 @@ _LINES = {
     "dropped": "! {action}: had not come to its end; it goes on",
     "outdated": "! {action}: what it was asked about changed; it is asked again",
     "kept": "! {file}: {why}: {aside}",
+    "refused": "! {file}: written while a run goes on, and not for it; put aside: {aside}",
     "restored": "! {file}: {why}; put back as it was last written{aside}",
     "problem": "! {file}: {message}",
 }

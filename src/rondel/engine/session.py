@@ -26,7 +26,7 @@ from rondel.store.journal import Journal
 from rondel.store.lease import Lease
 from rondel.store.logs import append_line
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import ASIDE, Applied, Kept, Written, apply_changes
+from rondel.store.written import ASIDE, Applied, Kept, Written, apply_changes, free_spot
 
 S = TypeVar("S")
 
@@ -59,6 +59,7 @@ class Session(Generic[S]):
         self._committed: Committed | None = None  # what a driver knows to be good
         self._say: Callable[[str, dict[str, object]], None] = self.note
         self._damaged = False  # before anything was remembered: that is not ours to put back
+        self._fixed: frozenset[str] = frozenset()  # whose it is and what it is for: the driver keeps to that
         self._state: S | None = None
         self._changed: set[str] = set()  # what we wrote, or saw changed, since the state was read
         self._looked = False  # at the disk, since the state was read
@@ -140,6 +141,7 @@ class Session(Generic[S]):
         state = self.state
         self._damaged = self.workflow.summary(state).status is Status.DAMAGED
         self._remember(state)
+        self._fixed = frozenset(_ours(self.files))
 
     def _is_damaged(self, state: S) -> bool:
         """Whether a change made the session one that nobody can go on with."""
@@ -155,14 +157,28 @@ class Session(Generic[S]):
                 if data is not None and self._committed.fault(path, data) is None:
                     self._committed.remember(path, data)
 
+    def _refuse_requests(self) -> None:
+        """Put aside what asks for something else: a request is written under the lease, and we have it."""
+        for path in [p for p in _ours(self.files) if p not in self._fixed] if self._fixed else ():
+            spot = free_spot(self.folder, path, "refused")
+            files.make_folder(self.folder / ASIDE)
+            files.aside(self.folder / path, self.folder / spot)
+            for touched in (path, spot):
+                self.files.forget(touched)
+                self._changed.add(touched)
+            self._say("refused", {"file": path, "aside": spot})
+
     def _put_back(self) -> dict[str, bytes]:
         """Put back the changed documents that are damaged; of the others, what they were before."""
         theirs: dict[str, bytes] = {}
         if self._committed is None:
             return theirs
+        self._refuse_requests()
         for path in self._committed.among(frozenset(self._changed)):
             data = self.files.data(path)
             why = self._committed.fault(path, data)
+            if why is None and path in self._fixed and data != self._committed.last(path):
+                why = "only Rondel writes it, and not while a run goes on"
             if why is not None:
                 self._restore(path, why)
             elif data is not None and data != (before := self._committed.last(path)):

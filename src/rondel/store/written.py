@@ -162,10 +162,10 @@ class _Settling:
         if now is not None and self._may_go(path, place, now):
             return (ours,)
         if change.view or self.seen.get(path, now) == now:
-            spot = self._spot(path, "replaced", now)
+            spot = free_spot(self.folder, path, "replaced", now)
             self.kept.append(Kept(path, spot, "what somebody else wrote is kept aside"))
             return (Keep(path, spot), ours)
-        spot = self._spot(path, "unused", digest(change.data))
+        spot = free_spot(self.folder, path, "unused", digest(change.data))
         self.kept.append(Kept(path, spot, "somebody else wrote it meanwhile; ours is put aside"))
         return (Write(spot, change.data),)
 
@@ -176,15 +176,18 @@ class _Settling:
         there = (files.read(place) or b"").rstrip()
         return any(_begins_with(other.data, there) for other in self.writes)
 
-    def _spot(self, path: str, word: str, content: str | None) -> str:
-        """A free name under `aside/`, or the one that a death half-way has left there."""
-        flat = path.replace("../", "").replace("/", "__")
-        if len(flat.encode()) > NAME_MAX:
-            flat = f"{flat[-NAME_MAX // 5 :]}-{digest(path)[:8]}"
-        spots = (f"{ASIDE}/{flat}.{word}-{number}" for number in itertools.count(1))
-        return next(
-            s for s in spots if digest_of(self.folder / s) == content or not (self.folder / s).exists()
-        )
+
+def free_spot(folder: Path, path: str, word: str, content: str | None = None) -> str:
+    """A free name under `aside/`, or the one where a death half-way has left this content."""
+    flat = path.replace("../", "").replace("/", "__")
+    if len(flat.encode()) > NAME_MAX:
+        flat = f"{flat[-NAME_MAX // 5 :]}-{digest(path)[:8]}"
+    spots = (f"{ASIDE}/{flat}.{word}-{number}" for number in itertools.count(1))
+    return next(
+        s
+        for s in spots
+        if not os.path.lexists(folder / s) or (content is not None and digest_of(folder / s) == content)
+    )
 
 
 def _begins_with(data: bytes, text: bytes) -> bool:
