@@ -12,6 +12,7 @@ from rondel.model.actions import Action, Ask, Decide, Derive, Probe, Run
 from rondel.model.changes import Change
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome
+from rondel.model.workflow import Given
 from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import Written, note_ours
@@ -76,7 +77,10 @@ class Loop:
 
     @property
     def state(self) -> State:
-        return self.workflow.read(DiskSnapshot(self.folder, self.ref.beside), self.ref)
+        files = DiskSnapshot(self.folder, self.ref.beside)
+        return self.workflow.read(
+            files, self.ref, Given(self.settings, test=str(self.settings.get("test", "")))
+        )
 
     @property
     def document(self) -> dict:

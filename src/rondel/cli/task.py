@@ -386,10 +386,11 @@ def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | 
         _known(_state(hall, ref), task_id)
     _need_sandbox(hall)
     with hall.hold(ref) as lease:
+        _refuse_unusable(_state(hall, ref), task_ids)
         _say_where(hall, ref, hall.begin(ref, lease))
         _reopen(hall, ref, task_ids)
         state = _state(hall, ref)
-        _refuse_what_cannot_run(state, task_ids)
+        _refuse_nothing(state, task_ids)
         if hall.settings("task")["trust_commands"]:
             files.allow(str(hall.root), _commands(state))
         hall.ask_for(ref, {"kind": "run", "tasks": list(task_ids), "jobs": jobs}, lease)
@@ -408,19 +409,27 @@ def _reopen(hall: Hall, ref: SessionRef, task_ids: tuple[str, ...]) -> None:
                 hall.change(ref, reopened(state, leaf, hall.look.at, f"tried again after: {task.error}"))
 
 
-def _refuse_what_cannot_run(state: State, task_ids: tuple[str, ...]) -> None:
-    """Say before anything runs what cannot, and what there is nothing to do about."""
+def _open_leaves(state: State, task_ids: tuple[str, ...]) -> list[str]:
+    """The leaves that are asked for and not done."""
     wanted = {leaf for t in task_ids for leaf in state.graph.leaves_of(t)} or set(state.graph.leaves)
-    open_leaves = [
+    return [
         t for t in state.graph.leaves if t in wanted and state.tasks[t].status is not TaskStatus.COMPLETED
     ]
-    if not state.tasks:
-        raise NothingToDo('there are no tasks; `rondel task plan "…"` or `rondel task add "…"`')
-    if not open_leaves:
-        raise NothingToDo("every task is completed; `rondel task complete` ends the session")
-    wrong = [f"{t}: {state.unusable[t]}" for t in open_leaves if t in state.unusable]
+
+
+def _refuse_unusable(state: State, task_ids: tuple[str, ...]) -> None:
+    """Say before anything is changed which tasks cannot run as they are."""
+    wrong = [f"{t}: {state.unusable[t]}" for t in _open_leaves(state, task_ids) if t in state.unusable]
     if wrong:
         raise RondelError("nothing was run, because these cannot:\n  " + "\n  ".join(wrong))
+
+
+def _refuse_nothing(state: State, task_ids: tuple[str, ...]) -> None:
+    """Say that there is nothing to run."""
+    if not state.tasks:
+        raise NothingToDo('there are no tasks; `rondel task plan "…"` or `rondel task add "…"`')
+    if not _open_leaves(state, task_ids):
+        raise NothingToDo("every task is completed; `rondel task complete` ends the session")
 
 
 def _say_where(hall: Hall, ref: SessionRef, known: Identity) -> None:

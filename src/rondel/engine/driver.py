@@ -121,7 +121,7 @@ class Driver(Generic[S]):
 
     async def _take_up(self) -> bool:
         """What a dead driver left is ended and counted."""
-        self._note("driver")
+        self._note("driver", identity=self._session.identity.document())
         self._session.guard(self._say)
         process.end_leftovers(self._session.run / "spool")
         await self._sweep()
@@ -381,6 +381,7 @@ class Driver(Generic[S]):
             return
         try:
             outcome, reply = flight.task.result()
+            outcome = replace(outcome, inputs=flight.inputs)
         except MachineTrouble as e:
             self._trouble = self._trouble or e
             self._finish_cancelled(flight, str(e))

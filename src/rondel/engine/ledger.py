@@ -54,6 +54,7 @@ class Ledger:
         self.usage = Usage()
         self.costs: dict[str, Cost] = {}  # by agent; none of one of which nothing is known
         self.seconds = 0.0
+        self.identity: object = None  # of the session, as its last driver knew it
         self.newer: int | None = None  # the version of a newer Rondel that noted something
         self._epoch: object = None  # of the driver whose events are read
         self._last: datetime | None = None  # when it noted something last
@@ -70,6 +71,8 @@ class Ledger:
     def note(self, event: Mapping[str, object]) -> None:
         """Take one event in. Unknown kinds and missing fields do no harm."""
         self._clock(event)
+        if event.get("kind") == "driver":
+            self.identity = event.get("identity", self.identity)
         self.newer = newer(event) or self.newer
         path = event.get("action")
         if isinstance(path, str):

@@ -83,17 +83,21 @@ class Session(Generic[S]):
 
         One that is not `new` is adopted: what it says is done was said before anybody signed it.
 
-        A file that cannot be read is put aside: an id that is lost only means that edits which
-        were not noted yet are asked for again.
+        A file that is gone or cannot be read is written again as the last driver knew it. Where
+        nobody knows, the session begins anew: what an unknown id signed is not taken for done.
         """
         self.files.forget(IDENTITY)
         self._identity = identity_of(self.files.json(IDENTITY))
+        if self._identity is None and (known := identity_of(self.ledger.identity)):
+            self.identify(known, lease)
+            self.note("restored", {"file": IDENTITY, "why": "it is gone or cannot be read", "aside": ""})
         if self._identity is None:
+            adopted = not new and not self.files.exists(WRITTEN)  # else Rondel was here, and signed
             branch = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
             base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
             name = f"{self.ref.workflow}-{secrets.token_hex(8)}"
             self.identify(
-                Identity(name, branch or None, base or None, stamp(look.at), adopted=not new), lease
+                Identity(name, branch or None, base or None, stamp(look.at), adopted=adopted), lease
             )
         return self.identity
 
@@ -269,7 +273,10 @@ class Session(Generic[S]):
     ) -> Applied:
         """Carry out changes; where a document is damaged, again after it has been put back."""
         good = self._committed
-        known = frozenset(p for p in _paths(changes) if good is not None and good.holds_something(p))
+        moved = {change.path for change in changes if isinstance(change, Aside)}
+        known = frozenset(
+            p for p in _paths(changes) if good is not None and good.holds_something(p) and p not in moved
+        )
         if good is not None and not all(map(good.looks_whole, known)):
             self._heal(changes)
         for left in reversed(range(HEAL_MAX)):

@@ -83,6 +83,7 @@ class Outcome:
         True  # False: the answer is there, but git would not take the edit; the next run tries that again
     )
     files: Mapping[str, bytes] = field(default_factory=dict)  # Run.collect
+    inputs: Mapping[str, str] = field(default_factory=dict)  # by digest, as they were when it began
 
     @property
     def ok(self) -> bool:

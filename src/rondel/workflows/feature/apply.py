@@ -254,8 +254,14 @@ def _checked(action: Run, outcome: Outcome) -> Sequence[Change]:
 
 
 def _reviewed(work: Work, outcome: Outcome) -> Sequence[Change]:
-    """A verdict. An answer that could not be read, even after one repair, is no approval."""
+    """A verdict. An answer that could not be read, even after one repair, is no approval.
+
+    One about a text that was rewritten meanwhile is none about what is there: it is asked for again.
+    """
     if outcome.finished_at is None or outcome.ended not in (Ended.DONE, Ended.REJECTED):
+        return ()
+    draft = layout.draft(work.folder, work.number)
+    if outcome.inputs.get(draft) not in (None, work.files.digest(draft)):
         return ()
     parsed = parse_review(outcome.text)
     review = parsed.review or unreadable(parsed.error or outcome.error)

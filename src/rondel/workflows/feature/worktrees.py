@@ -56,5 +56,9 @@ def remove(look: Look, path: str) -> None:
 
 
 def _clear(look: Look, going: str) -> None:
-    shutil.rmtree(going, ignore_errors=True)
+    """Remove what a death left half removed; a folder that git does not know is somebody's own."""
+    if Path(going).exists():
+        if f"worktree {going}" not in look.git("worktree", "list", "--porcelain").splitlines():
+            raise GitError(f"{going} is in the way and is no worktree of ours; move it away, then try again")
+        shutil.rmtree(going, ignore_errors=True)
     look.git("worktree", "remove", "--force", going, check=False)

@@ -13,6 +13,7 @@ import platformdirs
 
 from rondel.errors import DamagedFile, RondelError, UsageError
 from rondel.model.changes import Document, Edit, text
+from rondel.model.marks import signature
 from rondel.model.names import slug
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
@@ -143,6 +144,7 @@ def complete(root: Path, session_id: str) -> None:
 
     folder = root / layout.HOME / session_id
     word: Document = {"answer": "complete", "by": "person", "at": stamp(datetime.now(UTC))}
+    word["mark"] = signature(DiskSnapshot(folder), layout.ENDED)
     carry_out(folder, [text(layout.ENDED, json.dumps(word, indent=2)), Edit(layout.SESSION, change)])
     _remove_marker(root, session_id)
 

@@ -245,7 +245,9 @@ def _session(
 ) -> SessionInfo:
     """What the session's document says. Of one that was begun here only a person's word ends it."""
     info = session_info(files.json(layout.SESSION), session_id, tasks, len(graph.parent))
-    if info.status is not SessionStatus.COMPLETED or begun is None or files.exists(layout.ENDED):
+    word = files.json(layout.ENDED)
+    signed = isinstance(word, dict) and begun is not None and word.get("mark") == mark(begun, layout.ENDED)
+    if info.status is not SessionStatus.COMPLETED or begun is None or signed:
         return info
     return replace(info, status=SessionStatus.ACTIVE, foreign=True)
 
