@@ -44,6 +44,19 @@ def test_a_person_moves_a_session_to_another_branch_and_hears_what_that_lacks(tm
     assert "there is no branch 'nowhere'" in drive(story, "run", story.ref.name, "--onto", "nowhere", code=2)
 
 
+def test_a_branch_that_was_merged_and_deleted_is_made_again_with_what_was_done(tmp_path):
+    story = Story(tmp_path, "task")
+    story.git("switch", "-q", "-c", "work")
+    drive(story, "run", story.ref.name, "--onto", "work")
+    drive(story, "task", "run", "IMPL-1")
+    done = set(committed(story, "work").split())
+    story.git("switch", "-q", "main")
+    story.git("merge", "-q", "work")
+    story.git("branch", "-q", "-d", "work")
+    drive(story)
+    assert done < set(committed(story, "work").split()), "what the first task did is there for the others"
+
+
 def test_a_review_goes_onto_no_branch(tmp_path):
     story = Story(tmp_path, "review")
     drive(story)

@@ -160,6 +160,12 @@ def _refused(git: Git, path: Path, added: Result) -> Unusable:
     return Unusable(f"git does not add what is in {path}: {added.words}")
 
 
+def newest(trees: Worktrees, session: str) -> str | None:
+    """The last commit of a session that a branch holds; those of single actions wait to be taken over."""
+    log = ("log", "--exclude=rondel/*", "--branches", "--topo-order", "-1", "--format=%H", "--fixed-strings")
+    return trees.git.run(*log, f"--grep={TRAILER}: {session}/").out.strip() or None
+
+
 def changed(git: Git, before: str, after: str) -> tuple[str, ...]:
     """The files in which two commits differ."""
     return git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)

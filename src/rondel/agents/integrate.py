@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rondel.agents.edits import Commit, changed
+from rondel.agents.edits import Commit, changed, newest
 from rondel.agents.git import Git, Result
 from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
@@ -85,11 +85,14 @@ def _place(
 
 
 def _tip(trees: Worktrees, target: str, mark: Mark) -> str:
-    """Where the target is. One that was deleted meanwhile is made again, where the edit began."""
+    """Where the target is. One that was deleted is made again: at what the session last did, wherever it is.
+
+    Dependent work needs what was done before it; where that is on no branch, where the edit began.
+    """
     ref = f"refs/heads/{target}"
     found = trees.tip(ref)
     if found is None:
-        made = trees.git.run("branch", "--no-track", target, mark.base)
+        made = trees.git.run("branch", "--no-track", target, newest(trees, mark.session) or mark.base)
         found = trees.tip(ref)
         if found is None:
             raise GitError(f"there is no branch {target!r} in {trees.repo}, nor can it be: {made.words}")

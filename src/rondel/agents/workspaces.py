@@ -168,6 +168,14 @@ class Workspaces:
         branch = target or edits.branch_of(session, action)
         return self._found.find(edits.value_of(session, action), branch, base)
 
+    def has_branch(self, branch: str) -> bool:
+        """Whether there is such a branch."""
+        return self._trees.tip(f"refs/heads/{branch}") is not None
+
+    def newest(self, session: str) -> str | None:
+        """The last commit of a session that any branch holds."""
+        return edits.newest(self._trees, session)
+
     def integrate(
         self, path: Path, target: str, checks: str | None = None
     ) -> Commit | Conflict | ChecksFailed:

@@ -316,9 +316,17 @@ class Performer(Generic[S]):
         )
 
     async def _home(self, target: str | None) -> str:
-        """Where the session was begun, as it is now: HEAD may be somewhere else meanwhile."""
-        identity = self._session.identity
-        found = await asyncio.to_thread(home, self._tools.look, target or identity.branch, identity.base)
+        """Where the work goes, or the session was begun: HEAD may be somewhere else meanwhile.
+
+        Where that branch is gone, what the session last did: merged, perhaps, before it was deleted.
+        """
+        identity, trees = self._session.identity, self._tools.workspaces
+        if target and trees.has_branch(target):
+            return f"refs/heads/{target}"
+        last = await asyncio.to_thread(trees.newest, self._owner) if target else None
+        found = await asyncio.to_thread(
+            home, self._tools.look, target or identity.branch, last or identity.base
+        )
         return found or "HEAD"
 
     async def _take_over(self, job: Job, ask: Ask, cwd: Path, outcome: Outcome) -> Outcome:
