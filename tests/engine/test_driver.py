@@ -236,19 +236,16 @@ def test_a_repair_goes_on_in_the_vendors_own_session(root):
 
 def test_what_another_terminal_changes_is_seen_before_the_next_action(root):
     """However shortly before: what was noted in the journal is looked for before each action."""
-    start(root, auto=True, width=1)
+    start(root, auto=True, width=2)
 
     def answer(request: Request) -> str:
         if request.action.endswith("notes/1.md"):
-            other = hall(root)
-            asked = root / REF.folder / ".rondel/request-1.json"
-            more = [text(".rondel/request-1.json", json.dumps({"width": 2, "auto": True}))]
-            other.change(REF, more, {".rondel/request-1.json": digest(asked.read_bytes())})
+            hall(root).change(REF, [text("round-1/notes/2.md", "Written by hand.")])
         return plain(request)
 
     agent = Scripted(answer)
-    assert hall(root, agent).drive(REF).exit_code == 0
-    assert agent.actions == ["round-1/notes/1.md", "round-1/notes/2.md", "final.md"]
+    assert hall(root, agent).drive(REF, agents_max=1).exit_code == 0
+    assert agent.actions == ["round-1/notes/1.md", "final.md"]
 
 
 def in_background(work) -> threading.Thread:

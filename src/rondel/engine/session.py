@@ -19,7 +19,7 @@ from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
 from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
-from rondel.model.written import WRITTEN
+from rondel.model.written import WRITTEN, marks_in
 from rondel.store import documents, files
 from rondel.store.committed import Committed
 from rondel.store.journal import Journal
@@ -92,7 +92,9 @@ class Session(Generic[S]):
             self.identify(known, lease)
             self.note("restored", {"file": IDENTITY, "why": "it is gone or cannot be read", "aside": ""})
         if self._identity is None:
-            adopted = not new and not self.files.exists(WRITTEN)  # else Rondel was here, and signed
+            record = (self.files.data(WRITTEN) or b"").split(b"\n")
+            was_here = bool(marks_in(record).keys() - {IDENTITY})  # then what is ours there was signed
+            adopted = not new and not was_here
             branch = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
             base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
             name = f"{self.ref.workflow}-{secrets.token_hex(8)}"
