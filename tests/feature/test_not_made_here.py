@@ -10,13 +10,14 @@ from scratch import git, meta, repository, rondel
 
 AT = "2026-11-15T12:00:00+00:00"
 STAMPING = """
-import json, pathlib, sys
+import json, pathlib, sys, time
 sys.stdin.read()
 path = pathlib.Path({root!r}) / "docs/features/001-add/.meta.json"
 meta = json.loads(path.read_text())
 meta["phases"]["brainstorm"] |= {{"completed": "2099-01-01T00:00:00+00:00", "verified": True}}
 meta["currentPhase"] = "brainstorm"
 path.write_text(json.dumps(meta))
+time.sleep(4)  # longer than a driver needs to see it, also on a busy machine
 print("# Idea\\n\\nText.")
 """
 

@@ -19,7 +19,7 @@ from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
 from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
-from rondel.model.written import WRITTEN, marks_in
+from rondel.model.written import WRITTEN
 from rondel.store import documents, files
 from rondel.store.committed import Committed
 from rondel.store.journal import Journal
@@ -83,8 +83,8 @@ class Session(Generic[S]):
 
         One that is not `new` is adopted: what it says is done was said before anybody signed it.
 
-        A file that is gone or cannot be read is written again as the last driver knew it. Where
-        nobody knows, the session begins anew: what an unknown id signed is not taken for done.
+        A file that is gone or cannot be read is written again as the last driver knew it; where
+        nobody knows, what is kept aside of it is all there is, and the session begins anew.
         """
         self.files.forget(IDENTITY)
         self._identity = identity_of(self.files.json(IDENTITY))
@@ -92,14 +92,11 @@ class Session(Generic[S]):
             self.identify(known, lease)
             self.note("restored", {"file": IDENTITY, "why": "it is gone or cannot be read", "aside": ""})
         if self._identity is None:
-            record = (self.files.data(WRITTEN) or b"").split(b"\n")
-            was_here = bool(marks_in(record).keys() - {IDENTITY})  # then what is ours there was signed
-            adopted = not new and not was_here
             branch = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
             base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
             name = f"{self.ref.workflow}-{secrets.token_hex(8)}"
             self.identify(
-                Identity(name, branch or None, base or None, stamp(look.at), adopted=adopted), lease
+                Identity(name, branch or None, base or None, stamp(look.at), adopted=not new), lease
             )
         return self.identity
 
