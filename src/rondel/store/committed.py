@@ -52,8 +52,10 @@ class Committed:
         return [path for path in self._good if path in changed or path.startswith(folders)]
 
     def remember(self, path: str, data: bytes) -> None:
-        """From now on this is what the document was last."""
+        """From now on this is what the document was last; of a log, its whole lines."""
         self.forget(path)
+        if path.endswith(LOG):
+            data = data[: data.rfind(b"\n") + 1]  # whoever adds the next line cuts off a torn one
         if self._bytes + len(data) <= BYTES_MAX:
             self._good[path] = data
             self._bytes += len(data)
