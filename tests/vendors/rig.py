@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -104,6 +106,24 @@ class Rig:
         self.model.script(scenario, script)
         agent = self.agent(scenario, **settings)
         return asyncio.run(agent.run(request or self.request(), self.beats.append))
+
+    def wait_saved(self, quiet_s: float = 1.0, within_s: float = 30.0) -> None:
+        """Until the CLI writes nothing more below its HOME: a session that it has not saved cannot go on."""
+        end = time.monotonic() + within_s
+        before, since = self._state(), time.monotonic()
+        while time.monotonic() < min(end, since + quiet_s):
+            time.sleep(0.1)
+            if (now := self._state()) != before:
+                before, since = now, time.monotonic()
+
+    def _state(self) -> dict[str, int]:
+        """The files of the CLI's HOME with their sizes."""
+        found = {}
+        for folder, _, names in os.walk(self.home):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    found[f"{folder}/{name}"] = os.lstat(f"{folder}/{name}").st_size
+        return found
 
     def left_behind(self) -> list[str]:
         """Processes of this test that are still there."""

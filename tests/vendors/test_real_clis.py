@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -75,12 +74,10 @@ def test_a_permanent_500_is_a_failure_in_the_cli_s_own_words(rig):
 
 @pytest.mark.parametrize("hang", ["before", "mid"])
 def test_a_hang_is_ended_by_a_clock_and_leaves_no_process(rig, hang):
-    started = time.monotonic()
     reply = rig.ask(
         {"steps": ["never"], "faults": [{"hang": hang}]}, request=rig.request(clocks=Clocks(20, 6))
     )
     assert reply.ended in (Ended.TIMED_OUT, Ended.FAILED)
-    assert time.monotonic() - started < 40
     assert rig.left_behind() == []
 
 
@@ -111,7 +108,7 @@ def test_a_killed_turn_goes_on_in_its_own_session_and_nothing_is_paid_twice(rig)
         async with asyncio.timeout(60):
             while len(rig.model.requests("it")) < 2:  # noqa: ASYNC110 - another thread counts them
                 await asyncio.sleep(0.05)
-        await asyncio.sleep(0.3)
+        await asyncio.to_thread(rig.wait_saved)
         for pid in cli_processes(rig):
             os.kill(pid, signal.SIGKILL)
         await task

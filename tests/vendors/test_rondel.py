@@ -101,7 +101,7 @@ def test_a_review_whose_driver_is_killed_goes_on_in_the_vendor_s_session(rig):
     prepare(rig)
     run = rondel(rig, *WORDS)
     wait_until(lambda: any(asked.step == 1 for asked in rig.model.requests("it")))
-    time.sleep(0.5)
+    rig.wait_saved()
     run.send_signal(signal.SIGKILL)
     run.wait(10)
     wait_until(lambda: rig.left_behind() == [])
