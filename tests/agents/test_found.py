@@ -59,7 +59,7 @@ def revert(repo: Path, commit: str) -> None:
     try:
         git(repo, "revert", "--no-edit", commit)
     except subprocess.CalledProcessError:
-        git(repo, "revert", "--abort")
+        git(repo, "reset", "-q", "--hard")  # a revert of nothing is over, one that conflicts is under way
 
 
 # What happens to a branch: an edit, a revert of one of its commits, commits taken back, the branch seen anew.

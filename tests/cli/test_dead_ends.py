@@ -113,7 +113,7 @@ def test_what_was_cut_off_too_often_goes_on_with_the_next_command(world):
     assert said.code in (0, 3), said
 
 
-@of("generate")
+@of("generate", every=("generate",))
 def test_an_answer_to_a_question_does_not_pay_again_for_what_failed_beside_it(world):
     """The attempts of a run hold: only a command that goes on gives them back."""
     world.rondel("generate", "init", "python-service", *GATED)
