@@ -31,6 +31,7 @@ class Place:
     word_start: int | None  # of the bare word they stand in
     in_array: bool  # between the parentheses of an array
     in_pattern: bool  # where bash expects a pattern: [[ … ]] and case
+    in_code: bool  # in ${…} or arithmetic, where a name before the brackets is an array's
 
     @property
     def name(self) -> str:
@@ -78,6 +79,8 @@ def _could_be_quoted(place: Place) -> bool:
 
 def _is_subscript(place: Place) -> bool:
     """Whether this is a subscript on the left side of an assignment, or in an array."""
+    if place.in_code and is_word(place.before):
+        return True
     if place.word_start is None:
         return False
     if place.in_array and place.after == "=":

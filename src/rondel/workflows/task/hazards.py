@@ -1,229 +1,277 @@
 """Hazards: the places of a command where a shell or another program evaluates its text again.
 
-A value there would be code, however it is quoted. The author of a command is trusted (a
-person allowed it); the value is not. So this looks for honest mistakes, not for disguises.
+A value there would be code, however it is quoted, so it is refused there: itself, and a variable
+of the shell that may hold it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
-_STAYS = frozenset(
-    ("if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "coproc", "function")
-)
-_PREFIXES = frozenset(
-    (
-        "exec",
-        "command",
-        "builtin",
-        "env",
-        "sudo",
-        "doas",
-        "nohup",
-        "nice",
-        "ionice",
-        "setsid",
-        "timeout",
-        "stdbuf",
-        "xargs",
-        "parallel",
-        "watch",
-    )
-)
-_SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "busybox", "su", "runuser"))
-_LANGUAGES = re.compile(
-    r"^(python[\d.]*|perl|ruby|node|nodejs|php|lua[\d.]*|osascript|Rscript|pwsh|bun|deno)$"
-)
-_SCRIPT_OPTION = re.compile(r"-\w*[cEer]|--eval|--print|-p")
-_PROGRAMS = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
-_EVALUATING = frozenset(
-    (
-        "eval",
-        "let",
-        "unset",
-        "read",
-        "mapfile",
-        "readarray",
-        "trap",
-        "getopts",
-        "alias",
-        "bind",
-        "compgen",
-        "complete",
-        "enable",
-        "wait",
-    )
-)
-_DECLARING = frozenset(("declare", "typeset", "local", "readonly", "export"))
-_COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
-_ASSIGNMENT = re.compile(r"^\w+(\[[^]]*\])?\+?=")
-_NUMBER = re.compile(r"^\d+(\.\d+)?[smhd]?$")
+from rondel.workflows.task import programs
+from rondel.workflows.task.bash import Tree, descendants, literal, parse
+from rondel.workflows.task.flows import NONE, Flow, Names
+from rondel.workflows.task.programs import Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
+_NAMING = frozenset(("-v", "-R"))
+_EXPANDING = frozenset(("simple_expansion", "expansion", "command_substitution", "process_substitution"))
+_OWN = re.compile(r"[^$'\"]")  # text besides quotes
+_NESTED_MAX = 5
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """A place where a value would be evaluated, why, and what to write instead."""
+class Option(NamedTuple):
+    """A value that stands at the beginning of a word which a program may take for an option."""
 
-    where: str
-    why: str
-    advice: str
-
-
-ARITHMETIC = Evaluated("arithmetic", "which evaluates it", "compare it as text instead")
-_NAME = Evaluated("the place of a command's name", "which would run it", "name the command itself")
-_INTEGER = Evaluated("an assignment to an integer", "which evaluates it", "leave out -i")
-_SCRIPT = Evaluated(
-    "a script for another shell",
-    "which would be code there",
-    "pass it as an argument: bash -c '… \"$1\" …' bash […]",
-)
+    name: str
+    program: str
+    splits: bool  # each word of the value would be one of the command's
 
 
 @dataclass
-class Command:
-    """One simple command as far as it was read."""
+class Report:
+    """What is wrong with a command, and what depends on its values."""
 
-    words: list[str] = field(default_factory=list)
-    redirect: str = ""  # the operator whose file or text is the next word
-    expects_name: bool = True  # the next word is the command's own name
-    names: list[str] = field(default_factory=list)  # the references in it
+    problems: tuple[str, ...] = ()
+    options: frozenset[Option] = frozenset()
 
-    def add(self, word: str) -> None:
-        """Take in one more whole word."""
-        if self.redirect:
-            self.redirect = ""
-        elif not self.expects_name:
-            self.words.append(word)
-        elif not self.words:
-            if word not in _STAYS and not _ASSIGNMENT.match(word):
-                self._take_name(word)
-        elif word.startswith("-") or _NUMBER.match(word) or _ASSIGNMENT.match(word):
-            self.words.append(word)
-        else:
-            self._take_name(word)
 
-    def _take_name(self, word: str) -> None:
-        self.words.append(word)
-        self.expects_name = _plain(word) in _PREFIXES
+def inspect(tree: Tree, exported: Container[str]) -> Report:
+    """Look at every place of a command where a value may stand."""
+    variables = set(re.findall(r"\w+", tree.text))
+    outer = {name: frozenset((name,)) for name in variables if name in exported}
+    found = _Inspection(tree, Flow(tree, outer))
+    found.all()
+    return Report(tuple(dict.fromkeys(found.problems)), frozenset(found.options))
 
-    @property
-    def is_condition(self) -> bool:
-        """Whether this is `[[ … ]]`."""
-        return self.words[:1] == ["[["]
 
-    @property
-    def declares_integers(self) -> bool:
-        """Whether a variable gets the attribute that makes its assignments arithmetic."""
-        return bool(self.words) and _plain(self.words[0]) in _DECLARING and _has_option(self.words[1:], "i")
+@dataclass
+class _Inspection:
+    tree: Tree
+    flow: Flow
+    depth: int = 0
+    problems: list[str] = field(default_factory=list)
+    options: set[Option] = field(default_factory=set)
 
-    @property
-    def expects_script(self) -> bool:
-        """Whether the next word is a script for another shell."""
-        return (
-            len(self.words) > 1
-            and re.fullmatch(r"-\w*c", self.words[-1]) is not None
-            and any(_plain(w) in _SHELLS for w in self.words[:-1])
+    def _refuse(self, names: Names, what: str, advice: str) -> None:
+        self.problems += [f"[{name}] stands in {what}; {advice}" for name in sorted(names)]
+
+    def all(self) -> None:
+        """Every node, by its kind."""
+        for node in descendants(self.tree.root):
+            look = getattr(self, f"_{node.type}", None)
+            if look is not None:
+                look(node)
+
+    # -- simple commands ----------------------------------------------------------------
+
+    def _command(self, node: Node) -> None:
+        parts, words = self._words(node)
+        for at, part in enumerate(parts):
+            names = self.flow.evaluated(part) if words[0].plain == "let" else self.flow.sources(part)
+            what = programs.code(words, at) if names else ""
+            if what:
+                self._refuse(names, f"{what}, which evaluates it", "pass it as an argument of its own")
+            elif names and (takes := programs.takes_as_option(words, at)) not in self._functions():
+                self._may_be_option(part, takes)
+        script = programs.script_word(words, only_bash=True)
+        if script is not None and words[script].literal is not None:
+            given = frozenset(n for part in parts[script + 1 :] for n in self.flow.sources(part))
+            self._script(words[script].plain, given)
+
+    def _functions(self) -> frozenset[str]:
+        """The functions of the script, whose arguments are looked at where they are used; and nothing."""
+        found = re.findall(r"([\w-]+)\s*\(\)|function\s+([\w-]+)", self.tree.text)
+        return frozenset(("", *(name for pair in found for name in pair)))
+
+    def _words(self, node: Node) -> tuple[list[Node], list[Word]]:
+        """The words of a command, and of the here-document's line where the grammar puts them."""
+        name = node.child_by_field_name("name")
+        parts = [*([name] if name is not None else ()), *node.children_by_field_name("argument")]
+        above = node.parent
+        if above is not None and above.type == "redirected_statement":
+            for redirect in above.children_by_field_name("redirect"):
+                if redirect.type == "file_redirect":  # the grammar takes `>&2 a b` for one target
+                    parts += redirect.children_by_field_name("destination")[1:]
+                elif redirect.type == "heredoc_redirect":
+                    parts += redirect.children_by_field_name("argument")
+        return parts, [self._word(part) for part in parts]
+
+    def _word(self, part: Node) -> Word:
+        plain = literal(self.tree, part)
+        return Word(plain, plain if plain is not None else self._head(part), bool(self.flow.sources(part)))
+
+    def _head(self, part: Node) -> str:
+        """What is known of a word's beginning: up to its first value or expansion."""
+        text = self.tree.of(part)
+        stops = [r.start - part.start_byte for r in self.tree.within(part)]
+        stops += [m.start() for m in re.finditer(r"[$`]|<\(", text)]
+        return re.sub(r"[\\'\"]", "", text[: min(stops, default=len(text))])
+
+    def _may_be_option(self, part: Node, takes: str) -> None:
+        """Note the values that a word may begin with: those before its first letter of its own."""
+        for piece in _pieces(part):
+            if piece.type in _EXPANDING:
+                splits = piece.parent is None or piece.parent.type != "string"
+                self.options |= {Option(name, takes, splits) for name in self.flow.sources(piece)}
+                continue
+            at = piece.start_byte
+            for reference in self.tree.within(piece):
+                if _OWN.search(self.tree.text[at : reference.start]):
+                    return
+                self.options.add(Option(reference.name, takes, splits=False))
+                at = reference.end
+            if _OWN.search(self.tree.text[at : piece.end_byte]):
+                return
+
+    def _script(self, text: str, given: Names) -> None:
+        """A script for another shell, which finds values in its arguments and its environment."""
+        held: Mapping[str, Names] = {**self.flow.held, "@": given | self.flow.held.get("@", NONE)}
+        if not any(held.values()):
+            return
+        inner = parse(text, ())
+        if inner is None or self.depth >= _NESTED_MAX:
+            self._refuse(given, "a command for a script that cannot be read", "write the script more simply")
+            return
+        nested = _Inspection(inner, Flow(inner, held), self.depth + 1)
+        nested.all()
+        self.problems += nested.problems
+        self.options |= nested.options
+
+    # -- what the shell itself evaluates -------------------------------------------------
+
+    def _arithmetic(self, node: Node) -> None:
+        self._refuse(
+            self.flow.evaluated(node), "arithmetic, which evaluates it", "compare it as text instead"
         )
 
-    @property
-    def reads_script(self) -> bool:
-        """Whether its standard input is code: a shell or an interpreter without a file or a script."""
-        plain = [_plain(w) for w in self.words]
-        name = next((w for w in plain if w not in _PREFIXES and not w.startswith("-")), "")
-        if name not in _SHELLS and not _LANGUAGES.match(name):
-            return False
-        rest = plain[plain.index(name) + 1 :]
-        return all(w.startswith("-") and not _is_script_option(name, w) for w in rest) or rest[:1] == ["-s"]
+    _arithmetic_expansion = _arithmetic
 
-    def problems(self, piped: list[str]) -> list[str]:
-        """What only the whole command shows; `piped` are the references earlier in its pipeline."""
-        found = []
-        comparing = [w for w in self.words if w in _COMPARING]
-        if self.is_condition and comparing:
-            found += [
-                f"[{name}] stands beside {comparing[0]} in [[ … ]], which evaluates it; use [ … ] instead"
-                for name in self.names
-            ]
-        if piped and (self.reads_script or self._fills_in_a_script()):
-            found += [f"[{name}] is piped into {self.words[0]}, which would run it" for name in piped]
-        return found
+    def _c_style_for_statement(self, node: Node) -> None:
+        for part in node.children:
+            if part.type not in ("do_group", "compound_statement"):
+                self._arithmetic(part)
 
-    def _fills_in_a_script(self) -> bool:
-        """Whether this is `xargs -I{} sh -c '… {} …'`."""
-        plain = [_plain(w) for w in self.words]
-        return plain[:1] in (["xargs"], ["parallel"]) and bool(_SHELLS & set(plain)) and "{}" in plain[-1]
+    def _compound_statement(self, node: Node) -> None:
+        if self.tree.of(node).startswith("(("):
+            self._arithmetic(node)
+
+    def _subscript(self, node: Node) -> None:
+        index = node.child_by_field_name("index")
+        if index is not None and self.tree.of(index) not in ("@", "*"):
+            self._arithmetic(index)
+
+    def _expansion(self, node: Node) -> None:
+        text = self.tree.of(node)
+        names = frozenset(r.name for r in self.tree.within(node))
+        self._refuse(names, "${…}", "assign it to a variable of the shell first")
+        held = self.flow.sources(node)
+        if re.match(r"\$\{!\w+\}", text) or text.endswith("@P}"):
+            self._refuse(held - names, f"{text}, which evaluates it", "write it without")
+        if re.match(r"\$\{\w+(\[[^]]*\])?:[^-+=?]", text):
+            for part in node.named_children[1:]:
+                self._arithmetic(part)
+
+    def _simple_expansion(self, node: Node) -> None:
+        names = frozenset(r.name for r in self.tree.within(node))
+        self._refuse(names, "the name of a variable", "write it without $")
+
+    def _test_command(self, node: Node) -> None:
+        for part in descendants(node):
+            operator = part.child_by_field_name("operator")
+            word = self.tree.of(operator) if operator is not None else ""
+            if word in _NAMING or (word in _COMPARING and self.tree.of(node).startswith("[[")):
+                names = self.flow.evaluated(part) if word in _COMPARING else self.flow.sources(part)
+                self._refuse(names, f"a test by {word}, which evaluates it", "compare it as text instead")
+
+    def _declaration_command(self, node: Node) -> None:
+        words = [self.tree.of(child) for child in node.children]
+        strange = any(re.match(r"[-+]\w*[in]", word) for word in words)
+        for child in node.children[1:]:
+            is_assignment = child.type == "variable_assignment"
+            if strange or not is_assignment:
+                advice = "leave out the option" if is_assignment else f"write {words[0]} NAME=[…]"
+                self._refuse(self.flow.sources(child), f"{words[0]}, which evaluates it", advice)
+            if strange and is_assignment:
+                self._arithmetic(child)
+
+    def _variable_assignment(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        value = node.child_by_field_name("value")
+        if name is not None:
+            inside = frozenset(r.name for r in self.tree.within(name))
+            self._refuse(inside, "the name of a variable", "name it yourself")
+        if name is not None and value is not None and self.tree.of(name) in self._integers():
+            self._refuse(
+                self.flow.sources(value), "an assignment to an integer, which evaluates it", "leave out -i"
+            )
+
+    def _integers(self) -> frozenset[str]:
+        """The variables that are declared as integers somewhere."""
+        return frozenset(re.findall(r"(?:declare|typeset|local)\s+-\w*i\w*\s+(\w+)", self.tree.text))
+
+    def _unset_command(self, node: Node) -> None:
+        self._refuse(self.flow.sources(node), "unset, which evaluates it", "name the variable yourself")
+
+    # -- redirections and pipes ----------------------------------------------------------
+
+    def _file_redirect(self, node: Node) -> None:
+        for target in node.children_by_field_name("destination")[:1]:
+            if target.type == "process_substitution":
+                continue
+            names = self.flow.sources(target) - self._environment()
+            self._refuse(
+                names, "the target of a redirection", "name the file yourself, or use a program (tee)"
+            )
+
+    def _environment(self) -> Names:
+        return frozenset(n for n in self.flow.outer if n not in {r.name for r in self.tree.references})
+
+    def _pipeline(self, node: Node) -> None:
+        given: Names = NONE
+        if node.parent is not None and node.parent.type == "heredoc_redirect":
+            given = self.flow.sources(node.parent)
+        for member in node.named_children:
+            self._reads(member, given)
+            given |= self.flow.sources(member)
+
+    def _redirected_statement(self, node: Node) -> None:
+        body = node.child_by_field_name("body")
+        texts = [c for c in node.children if c.type in ("heredoc_redirect", "herestring_redirect")]
+        given = frozenset(n for text in texts for n in self.flow.sources(text))
+        if body is not None:
+            self._reads(body, given)
+
+    def _herestring_redirect(self, node: Node) -> None:
+        if node.parent is not None and node.parent.type == "command":
+            self._reads(node.parent, self.flow.sources(node))
+
+    def _reads(self, reader: Node, given: Names) -> None:
+        """Whether anything in `reader` takes its standard input for code, or for words of a command."""
+        for node in descendants(reader) if given else ():
+            if node.type != "command":
+                continue
+            _, words = self._words(node)
+            name = programs.name(words)
+            if programs.reads_code(words):
+                self._refuse(given, f"what {name} reads and runs", "pass it as an argument of its own")
+            elif name == "xargs" and not any(word.plain == "--" for word in words[2:]):
+                self.options |= {Option(value, name, splits=True) for value in given}
+
+    def _command_substitution(self, node: Node) -> None:
+        if self.tree.of(node).startswith("`") and "\\" in self.tree.of(node):
+            names = frozenset(r.name for r in self.tree.within(node))
+            self._refuse(names, "backticks with a backslash", "write $(…)")
 
 
-def evaluated(command: Command, word: str, *, integers: bool) -> Evaluated | None:
-    """Why a value must not stand in the word that begins with `word`; None when it may."""
-    if command.redirect:
-        return _SCRIPT if command.redirect == "<<<" and command.reads_script else None
-    if command.is_condition:
-        return None
-    assigns = _ASSIGNMENT.match(word) is not None
-    if command.expects_name:
-        if assigns:
-            return _INTEGER if integers else None
-        return _NAME
-    if command.expects_script:
-        return _SCRIPT
-    words = [_plain(w) for w in command.words]
-    name = next((w for w in words if w not in _PREFIXES), words[0])
-    return _by_name(name, words, word, assigns=assigns)
-
-
-def evaluated_here(readers: Iterable[Command]) -> Evaluated | None:
-    """Why a value must not stand in a here-document for these commands; None when it may."""
-    return _SCRIPT if any(command.reads_script for command in readers) else None
-
-
-def _by_name(name: str, words: list[str], word: str, *, assigns: bool) -> Evaluated | None:
-    """What the command of this name does with the value."""
-    if _takes_a_script(name, words, word):
-        return Evaluated(f"a script of {name}", "which would be code there", "pass it as an argument")
-    last = words[-1]
-    declares = name in _DECLARING and (not assigns or any(_has_option(words, o) for o in "inaA"))
-    tests = name in ("test", "[") and last in ("-v", "-R")
-    if name in _EVALUATING or declares or tests or (name == "printf" and last == "-v"):
-        advice = f"write {name} NAME=[…]" if declares else "assign it to a variable first"
-        return Evaluated(f"an argument of {name}", "which evaluates it", advice)
-    return None
-
-
-def _takes_a_script(name: str, words: list[str], word: str) -> bool:
-    """Whether the next word is code in another language, or for another machine's shell."""
-    if name in _PROGRAMS:
-        return _is_program_of(words, word)
-    if name == "ssh":
-        return len([w for w in words if not w.startswith("-")]) > 1
-    return any(_LANGUAGES.match(w) for w in words[:-1]) and _SCRIPT_OPTION.fullmatch(words[-1]) is not None
-
-
-def _is_program_of(words: list[str], word: str) -> bool:
-    """Whether the next word of awk or sed is its program and not a file or a variable."""
-    last = words[-1]
-    if last in ("-e", "--expression"):
-        return True
-    with_value = {"-v", "-F", "-f", "--file"}
-    if last in with_value or word.startswith("-") or {"-f", "--file"} & set(words):
-        return False
-    given = [w for before, w in pairwise(words) if before not in with_value]
-    return all(w.startswith("-") for w in given)
-
-
-def _is_script_option(name: str, word: str) -> bool:
-    option = re.compile(r"-\w*c") if name in _SHELLS else _SCRIPT_OPTION
-    return option.fullmatch(word) is not None
-
-
-def _has_option(words: list[str], letter: str) -> bool:
-    return any(re.match(rf"^[-+]\w*{letter}", w) for w in words)
-
-
-def _plain(word: str) -> str:
-    """A word without its quotes, and a program's name without its folder."""
-    bare = re.sub(r"[\\'\"]", "", word)
-    return bare if " " in bare else bare.rpartition("/")[2]
+def _pieces(part: Node) -> list[Node]:
+    """A word in its pieces, those of a string by themselves."""
+    if part.type in ("concatenation", "string", "command_name"):
+        return [piece for child in part.children for piece in _pieces(child)]
+    return [part]

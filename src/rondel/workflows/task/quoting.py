@@ -3,444 +3,178 @@
 `compile_command` replaces each `[name]` by the expansion of a shell variable, written for
 the quotes it stands in. The shell never parses what an expansion gives, so a value cannot
 become code, whatever it holds; were the quotes misjudged, the text would arrive changed,
-not executed. What a shell does evaluate again is refused (see `hazards`), except a plain
-script for another shell, which reads the variable from its environment.
+not executed. Where a shell or a program would evaluate the text again, the command is
+refused (see `hazards`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from rondel.workflows.task.brackets import REFERENCE, Place, is_reference, is_word, references
-from rondel.workflows.task.hazards import ARITHMETIC, Command, Evaluated, evaluated, evaluated_here
-from rondel.workflows.task.script import (
-    AROUND,
-    VARIABLE,
-    HereDocument,
-    Level,
-    Names,
+from rondel.workflows.task.bash import (
     Quote,
-    Script,
-    backticks,
-    closing_brace,
-    delimiter,
-    pipeline,
+    Reference,
+    Tree,
+    ancestors,
+    descendants,
+    parse,
+    quote,
+    word,
 )
+from rondel.workflows.task.brackets import REFERENCE, Place, is_reference
+from rondel.workflows.task.hazards import Option, inspect
 
-_PLAIN_DOUBLE = re.compile(r'[^"\\$`]*"')
-_BLANK = " \t"
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+VARIABLE = "RONDEL_VAR_"
+_AROUND = {
+    Quote.NONE: '"${%s}"',
+    Quote.SINGLE: "'\"${%s}\"'",
+    Quote.ANSI: "'\"${%s}\"$'",
+    Quote.DOUBLE: "${%s}",
+    Quote.HERE: "${%s}",
+}
+_UNREADABLE = "cannot be read as bash, so no value can be put into it; write it more simply"
 
 
-def compile_command(command: str, known: Container[str], first: int = 0) -> Script:
+class Script(NamedTuple):
+    """A command that is ready for bash once the variables of `names` are set, in their order."""
+
+    text: str
+    names: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    options: frozenset[Option] = frozenset()  # values that must not begin with `-`
+
+
+class _Edit(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+def compile_command(
+    command: str, known: Container[str], first: int = 0, exported: Container[str] = ()
+) -> Script:
     """`command` for bash, its references to `known` names replaced by expansions.
 
-    The variables are numbered from `first`.
+    The variables are numbered from `first`. `exported` are values that the command finds in its
+    environment: they may stand anywhere but where text is evaluated.
     """
-    names = Names(known, first)
-    text = _compile(command, names)
-    return Script(text, tuple(names.numbers), frozenset(names.exported), tuple(names.problems))
+    found = [Reference(m.start(), m.end(), m[1]) for m in REFERENCE.finditer(command)]
+    if not found and not _mentions(command, exported):
+        return Script(command)
+    tree = parse(command, found)
+    if tree is None:
+        return _unreadable(command, found, known)
+    meant = [r for r in found if _is_meant(command, tree, r, known)]
+    unknown = [
+        f"there is no variable [{r.name}]; write \\[{r.name}] where the brackets are meant as they stand"
+        for r in meant
+        if r.name not in known
+    ]
+    if unknown:
+        return Script(command, problems=tuple(dict.fromkeys(unknown)))
+    tree = parse(command, meant)
+    if tree is None:
+        return _unreadable(command, meant, known)
+    report = inspect(tree, exported)
+    if report.problems:
+        return Script(command, problems=report.problems)
+    names = tuple(dict.fromkeys(r.name for r in meant))
+    variables = {name: f"{VARIABLE}{first + number}" for number, name in enumerate(names)}
+    return Script(_rewritten(command, tree, variables), names, (), report.options)
 
 
-def _compile(text: str, names: Names) -> str:
-    scanner = _Scanner(text, names)
-    scanner.commands(None)
-    return "".join(scanner.out)
+def _mentions(command: str, exported: Container[str]) -> bool:
+    return any(name in exported for name in re.findall(r"\w+", command))
 
 
-class _Scanner:
-    """Reads a script once, from left to right, and writes it again with expansions."""
+def _unreadable(command: str, found: list[Reference], known: Container[str]) -> Script:
+    """Without a tree nothing of a known name can be left in: it may be a value."""
+    names = [r.name for r in found if r.name in known]
+    return Script(command, problems=(f"the command with [{names[0]}] {_UNREADABLE}",) if names else ())
 
-    def __init__(self, text: str, names: Names, readers: Iterable[Command] = ()) -> None:
-        self.text = text
-        self.names = names
-        self.readers = readers  # of the here-document that this text is
-        self.at = 0
-        self.out: list[str] = []
-        self.here: list[HereDocument] = []
-        self.level = Level()
 
-    def _next_is(self, what: str) -> bool:
-        return self.text.startswith(what, self.at)
-
-    def _after(self, offset: int = 1) -> str:
-        return self.text[self.at + offset : self.at + offset + 1]
-
-    def _take(self, count: int = 1) -> str:
-        taken = self.text[self.at : self.at + count]
-        self.at += len(taken)
-        self.out.append(taken)
-        return taken
-
-    # -- commands -----------------------------------------------------------------------
-
-    def commands(self, until: str | None, *, is_array: bool = False) -> None:
-        """A list of commands up to `until`, which is taken too."""
-        outer, self.level = self.level, Level(is_array)
-        if is_array:
-            self.level.command.add("array")
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if char == until and not self._ends_pattern():
-                self._end_word()
-                self._end_command("")
-                self._take()
-                break
-            self._one(char)
-        self._end_word()
-        self._end_command("")
-        self.level = outer
-
-    def _ends_pattern(self) -> bool:
-        if self.level.cases:
-            self._end_word()
-        return self.level.in_pattern
-
-    def _one(self, char: str) -> None:
-        """The next thing outside all quotes."""
-        if char in _BLANK:
-            self._end_word()
-            self._take()
-        elif char == "#" and self.level.word_start is None:
-            end = self.text.find("\n", self.at)
-            self._take((end if end >= 0 else len(self.text)) - self.at)
-        elif char == "\n":
-            self._end_word()
-            self._end_command(char)
-            self._take()
-            self._here_bodies()
-        elif char in ";&|()<>" and self.level.command.is_condition:
-            self._end_word()
-            self._take()
-        elif char in ";&|":
-            self._separator(char)
-        elif char in "()":
-            self._parenthesis(char)
-        elif char in "<>":
-            self._redirection()
-        else:
-            self._in_word(char)
-
-    def _separator(self, char: str) -> None:
-        self._end_word()
-        if self._next_is("&>"):
-            self.level.command.redirect = self._take(2)
-            return
-        cases = self.level.cases
-        if char == ";" and cases[-1:] == ["body"] and self._after() in (";", "&") and self._after():
-            cases[-1] = "pattern"
-        doubled = self._after() == char
-        self._end_command("" if char == "|" and not doubled else char)
-        self._take(2 if doubled else 1)
-
-    def _parenthesis(self, char: str) -> None:
-        if self.level.in_pattern:
-            self._end_word()
-            if char == ")":
-                self.level.cases[-1] = "body"
-            self._take()
-        elif char == "(" and self.level.word_start is not None and self.text[self.at - 1] == "=":
-            self._take()
-            self.commands(")", is_array=True)
-        elif self._next_is("((") and self.level.word_start is None:
-            self._take(2)
-            self._arithmetic("))")
-        else:
-            self._end_word()
-            self._end_command(char)
-            self._take()
-            if char == "(":
-                self.commands(")")
-
-    def _redirection(self) -> None:
-        if self._after() == "(":
-            self._begin_word()
-            self._take(2)
-            self.commands(")")
-            return
-        start = self.level.word_start
-        if start is not None and self.text[start : self.at].isdigit():
-            self.level.word_start = None
-        self._end_word()
-        if self._next_is("<<<"):
-            self.level.command.redirect = self._take(3)
-        elif self._next_is("<<"):
-            self._here_operator()
-        else:
-            self.level.command.redirect = self._take(2 if self._after() in (">", "&", "|") else 1)
-
-    # -- words --------------------------------------------------------------------------
-
-    def _begin_word(self) -> None:
-        if self.level.word_start is None:
-            self.level.word_start = self.at
-
-    def _end_word(self) -> None:
-        """The word before this place is whole; it may be the command's name, or end a `[[`."""
-        level = self.level
-        if level.word_start is None:
-            return
-        word = self.text[level.word_start : self.at]
-        level.word_start = None
-        if level.in_pattern:
-            if word == "esac":
-                level.cases.pop()
-        elif level.cases[-1:] == ["head"] and word == "in":
-            level.cases[-1] = "pattern"
-            self._end_command("in")
-        else:
-            self._add_word(word)
-
-    def _add_word(self, word: str) -> None:
-        self.level.add(word)
-        self.names.integers |= self.level.command.declares_integers
-        if word == "]]" and self.level.command.is_condition:
-            self._end_command("]]")
-
-    def _end_command(self, separator: str) -> None:
-        """The command before this place is whole; without a separator its pipeline goes on."""
-        for words in self.level.next_command(piped=not separator):
-            self.names.problem(words)
-
-    def _in_word(self, char: str) -> None:
-        """The next piece of a word outside all quotes."""
-        self._begin_word()
-        if char == "\\":
-            self._take(2)
-        elif char == "'":
-            self._single()
-        elif char == '"':
-            self._double()
-        elif char == "`":
-            self._backticks(Quote.NONE)
-        elif char == "$":
-            self._dollar(Quote.NONE)
-        elif char == "[":
-            self.bracket(Quote.NONE)
-        else:
-            self._take()
-
-    def _single(self) -> None:
-        end = self.text.find("'", self.at + 1)
-        end = end if end >= 0 else len(self.text)
-        if self._begins_script():
-            self._script(self.text[self.at + 1 : end], end + 1)
-            return
-        self._take()
-        while self.at < end:
-            if self.text[self.at] == "[":
-                self.bracket(Quote.SINGLE)
-            else:
-                self._take()
-        self._take()
-
-    def _ansi(self) -> None:
-        self._take(2)
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if char == "\\":
-                self._take(2)
-            elif char == "[":
-                self.bracket(Quote.ANSI)
-            elif self._take() == "'":
-                return
-
-    def _double(self) -> None:
-        plain = _PLAIN_DOUBLE.match(self.text, self.at + 1)
-        if plain and self._begins_script():
-            self._script(plain[0][:-1], plain.end())
-            return
-        self._take()
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if char == '"':
-                self._take()
-                return
-            self.expanding(char, Quote.DOUBLE)
-
-    def expanding(self, char: str, quote: Quote) -> None:
-        """The next piece of a text in which the shell expands."""
-        if char == "\\":
-            self._take(2)
-        elif char == "$":
-            self._dollar(quote)
-        elif char == "`":
-            self._backticks(quote)
-        elif char == "[":
-            self.bracket(quote)
-        else:
-            self._take()
-
-    # -- what the shell expands ---------------------------------------------------------
-
-    def _dollar(self, quote: Quote) -> None:
-        after = self._after()
-        if self._next_is("$(("):
-            self._take(3)
-            self._arithmetic("))")
-        elif after == "(":
-            self._take(2)
-            self.commands(")")
-        elif after == "{":
-            self._parameter()
-        elif after == "[":
-            self._take()
-            self._note_in_arithmetic()
-            self._take()
-            self._arithmetic("]")
-        elif after == "'" and quote is Quote.NONE:
-            self._ansi()
-        elif after == '"' and quote is Quote.NONE:
-            self._take()
-            self._double()
-        else:
-            self._take(2 if after and (is_word(after) or after in "@*#?-$!") else 1)
-
-    def _parameter(self) -> None:
-        """`${…}`, verbatim: its subscripts and patterns are bash."""
-        end = closing_brace(self.text, self.at + 2)
-        inner = self.text[self.at + 2 : end]
-        rest = re.sub(r"^[!#]?\w*(\[[^]]*\])?", "", inner)
-        for name in references(rest):
-            if name in self.names.known:
-                self.names.problem(
-                    f"[{name}] stands inside ${{…}}; assign it to a variable of the shell first"
-                )
-        self._take(end + 1 - self.at)
-
-    def _arithmetic(self, closing: str) -> None:
-        """Arithmetic, verbatim: the shell evaluates the text of a variable there, so no value may enter."""
-        depth = 0
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if depth == 0 and self._next_is(closing):
-                self._take(len(closing))
-                return
-            if char == "[" and not is_word(self.text[self.at - 1]):
-                self._note_in_arithmetic()
-            depth += (char in "([") - (char in ")]")
-            if char == "$":
-                self._dollar(Quote.DOUBLE)
-            elif char == "`":
-                self._backticks(Quote.DOUBLE)
-            else:
-                self._take()
-
-    def _note_in_arithmetic(self) -> None:
-        found = REFERENCE.match(self.text, self.at)
-        if found and found[1] in self.names.known:
-            self.names.refuse(found[1], ARITHMETIC)
-
-    def _backticks(self, quote: Quote) -> None:
-        """`…`, written as $(…) where a reference stands in it."""
-        end, inner = backticks(self.text, self.at, quote)
-        if not references(self.text[self.at + 1 : end]):
-            self._take(end + 1 - self.at)
-            return
-        self.at = end + 1
-        self.out.append(f"$({_compile(inner, self.names)}\n)")
-
-    # -- here-documents -----------------------------------------------------------------
-
-    def _here_operator(self) -> None:
-        strips_tabs = self._next_is("<<-")
-        self._take(3 if strips_tabs else 2)
-        while self._after(0) and self._after(0) in _BLANK:
-            self._take()
-        raw, meant = delimiter(self.text, self.at)
-        spot = len(self.out)
-        self._take(len(raw))
-        readers = [self.level.command, *pipeline(self.text[self.at :].partition("\n")[0])]
-        self.here.append(HereDocument(meant, meant != raw, strips_tabs, spot, readers))
-
-    def _here_bodies(self) -> None:
-        pending, self.here = self.here, []
-        for document in pending:
-            self._here_body(document)
-
-    def _here_body(self, document: HereDocument) -> None:
-        """One body, up to and with the line of its delimiter."""
-        end, closing = document.end(self.text, self.at)
-        body = self.text[self.at : end]
-        self.at = end + len(closing or "")
-        if not document.quoted:
-            body = self._expanded(body, document)
-        elif references(body) and closing is not None:
-            closing = f"{VARIABLE}END"
-            while closing in body:
-                closing += "_"
-            body = self._unquoted(body, document)
-            self.out[document.spot] = closing
-        self.out.append(body + (closing or ""))
-
-    def _expanded(self, body: str, document: HereDocument) -> str:
-        """A body in which the shell expands."""
-        scanner = _Scanner(body, self.names, document.commands)
-        while scanner.at < len(body):
-            scanner.expanding(body[scanner.at], Quote.HERE)
-        return "".join(scanner.out)
-
-    def _unquoted(self, body: str, document: HereDocument) -> str:
-        """A body in which the shell does not expand, for a here-document in which it does."""
-        scanner = _Scanner(body, self.names, document.commands)
-        while scanner.at < len(body):
-            stop = body.find("[", scanner.at)
-            stop = stop if stop >= 0 else len(body)
-            scanner.out.append(re.sub(r"([\\$`])", r"\\\1", body[scanner.at : stop]))
-            scanner.at = stop
-            if stop < len(body):
-                scanner.bracket(Quote.HERE)
-        return "".join(scanner.out)
-
-    # -- references ---------------------------------------------------------------------
-
-    def bracket(self, quote: Quote) -> None:
-        """`[`: a reference, or bash."""
-        found = REFERENCE.match(self.text, self.at)
-        if found is None or not is_reference(self._place(found, quote), self.names.known):
-            self._take()
-            return
-        name = found[1]
-        if name not in self.names.known:
-            self.names.problem(
-                f"there is no variable [{name}]; write \\[{name}] where the brackets are meant as they stand"
-            )
-        elif (reason := self._evaluated(quote)) is not None:
-            self.names.refuse(name, reason)
-        self.level.command.names.append(name)
-        self.at = found.end()
-        self.out.append(AROUND[quote] % self.names.variable(name))
-
-    def _evaluated(self, quote: Quote) -> Evaluated | None:
-        level = self.level
-        if quote is Quote.HERE:
-            return evaluated_here(self.readers)
-        if level.is_array or level.in_pattern:
-            return None
-        word = "" if level.word_start is None else self.text[level.word_start : self.at]
-        return evaluated(level.command, word, integers=self.names.integers)
-
-    def _place(self, found: re.Match[str], quote: Quote) -> Place:
-        level = self.level
-        bare = quote is Quote.NONE
-        start = level.word_start if bare else None
-        return Place(
-            self.text,
+def _is_meant(command: str, tree: Tree, reference: Reference, known: Container[str]) -> bool:
+    """Whether brackets stand for a value, and are not bash or a comment."""
+    node = tree.at(reference)
+    above = list(ancestors(node))
+    if any(n.type == "comment" for n in above):
+        return False
+    found = REFERENCE.match(command, reference.start)
+    if found is None:
+        return False
+    bare = quote(node) is Quote.NONE
+    whole = word(node)
+    return is_reference(
+        Place(
+            command,
             found,
             bare=bare,
-            word_start=start,
-            in_array=bare and level.is_array,
-            in_pattern=level.command.is_condition or level.in_pattern,
-        )
+            word_start=whole.start_byte if bare else None,
+            in_array=bare and any(n.type == "array" for n in above),
+            in_pattern=any(_is_pattern(tree, n, whole) for n in above),
+            in_code=any(_is_code(tree, n) for n in above),
+        ),
+        known,
+    )
 
-    def _begins_script(self) -> bool:
-        """Whether the quote here begins a word that is a script for another shell."""
-        return self.level.word_start == self.at and self.level.command.expects_script
 
-    def _script(self, inner: str, end: int) -> None:
-        """A script in quotes: its references become expansions of the other shell's environment."""
-        own = self.names.nested()
-        compiled = _compile(inner, own)
-        self.names.export(own, compiled)
-        self.at = end
-        self.out.append("'" + compiled.replace("'", "'\\''") + "'")
+def _is_pattern(tree: Tree, above: Node, whole: Node) -> bool:
+    """Whether bash expects a pattern in a part of this node: [[ … ]] and case."""
+    if above.type == "test_command":
+        return tree.of(above).startswith("[[")
+    return above.type == "case_item" and whole in above.children_by_field_name("value")
+
+
+def _is_code(tree: Tree, above: Node) -> bool:
+    """Whether names are variables in a node: ${…} and arithmetic."""
+    if above.type in ("expansion", "arithmetic_expansion", "subscript"):
+        return True
+    return above.type == "compound_statement" and tree.of(above).startswith("((")
+
+
+def _rewritten(command: str, tree: Tree, variables: dict[str, str]) -> str:
+    edits = list(_edits(tree, variables))
+    taken = {e.start for e in edits}
+    for node in descendants(tree.root):
+        if not tree.within(node):
+            continue
+        if node.type == "heredoc_redirect":
+            edits += [e for e in _here(tree, node) if e.start not in taken]
+        elif node.type == "command_substitution" and tree.of(node).startswith("`"):
+            edits += [
+                _Edit(node.start_byte, node.start_byte + 1, "$("),
+                _Edit(node.end_byte - 1, node.end_byte, "\n)"),
+            ]
+    text = command
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
+
+
+def _edits(tree: Tree, variables: dict[str, str]) -> Iterator[_Edit]:
+    for reference in tree.references:
+        around = _AROUND[quote(tree.at(reference))]
+        yield _Edit(reference.start, reference.end, around % variables[reference.name])
+
+
+def _here(tree: Tree, redirect: Node) -> Iterator[_Edit]:
+    """A quoted here-document becomes one in which the shell expands, all else in it escaped."""
+    parts = {child.type: child for child in redirect.children}
+    start, body, end = (parts.get(f"heredoc_{part}") for part in ("start", "body", "end"))
+    if start is None or body is None or end is None or not tree.within(body):
+        return
+    if not re.search(r"['\"\\]", tree.of(start)):
+        return
+    closing = f"{VARIABLE}END"
+    while closing in tree.of(body):
+        closing += "_"
+    yield _Edit(start.start_byte, start.end_byte, closing)
+    yield _Edit(end.start_byte, end.end_byte, closing)
+    for found in re.finditer(r"[\\$`]", tree.of(body)):
+        at = body.start_byte + found.start()
+        yield _Edit(at, at + 1, f"\\{found[0]}")

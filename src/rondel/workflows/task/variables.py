@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rondel.workflows.task.brackets import REFERENCE
-from rondel.workflows.task.quoting import compile_command
-from rondel.workflows.task.script import VARIABLE, Script
+from rondel.workflows.task.hazards import Option
+from rondel.workflows.task.quoting import VARIABLE, Script, compile_command
 
 EXPORTED = (
     *("id", "title", "status", "type", "agent", "requirements", "focus_paths", "acceptance", "parent"),
@@ -26,7 +26,6 @@ ALWAYS = (
 )  # what every task has, if only empty
 ENVIRONMENT_MAX = 32_000  # bytes of one environment variable; the system allows 128 KB
 INDEX_DIGITS = 9  # of a place in a list
-NESTED_MAX = 100_000  # bytes of a value for another shell, which gets it by its environment
 
 
 @dataclass(frozen=True)
@@ -101,34 +100,35 @@ class Prepared:
 def prepare(commands: tuple[str, ...], variables: Variables) -> Prepared:
     """Commands, each in a shell of its own, the next only after the success of the one before."""
     names: list[str] = []
-    exported: set[str] = set()
     scripts: list[Script] = []
     for command in commands:
-        script = compile_command(command, variables, first=len(names))
-        exported |= {
-            f"{VARIABLE}{len(names) + n}" for n, v in enumerate(script.names) if v in script.exported
-        }
+        script = compile_command(command, variables, first=len(names), exported=EXPORTED)
         names += script.names
         scripts.append(script)
-    values = [variables.value(name) or "" for name in names]
     problems = [p for s in scripts for p in s.problems]
-    problems += [
-        f"[{name}] has {len(value.encode())} bytes; another shell can take {NESTED_MAX}"
-        for number, (name, value) in enumerate(zip(names, values, strict=True))
-        if f"{VARIABLE}{number}" in exported and len(value.encode()) > NESTED_MAX
-    ]
+    problems += [w for s in scripts for o in sorted(s.options) if (w := _taken_for_option(o, variables))]
     if problems:
-        return Prepared(problem="; ".join(problems))
-    return Prepared(_head(len(names), exported) + _body(scripts), "".join(f"{v}\0" for v in values))
+        return Prepared(problem="; ".join(dict.fromkeys(problems)))
+    values = [variables.value(name) or "" for name in names]
+    return Prepared(_head(len(names)) + _body(scripts), "".join(f"{v}\0" for v in values))
 
 
-def _head(count: int, exported: set[str]) -> str:
+def _taken_for_option(option: Option, variables: Variables) -> str:
+    """Why a value cannot stand where a program would take it for an option; empty when it can."""
+    value = variables.value(option.name) or ""
+    words = value.split() if option.splits else [value]
+    if not any(word.startswith("-") for word in words):
+        return ""
+    return (
+        f'[{option.name}] begins with "-", and {option.program} would take it for an option; put -- before it'
+    )
+
+
+def _head(count: int) -> str:
     """The lines that set the variables from the standard input."""
     if not count:
         return ""
     lines = [f"IFS= read -r -d '' {VARIABLE}{n}" for n in range(count)]
-    if exported:
-        lines.append(f"export {' '.join(sorted(exported))}")
     return "\n".join([*lines, "exec </dev/null", ""])
 
 

@@ -1,0 +1,161 @@
+"""Bash: a command as a tree, read by tree-sitter's grammar, its references as plain letters.
+
+A reference `[name]` is no bash, so it is masked by letters of the same length before the text is
+read: whatever stands at a place in the tree stands at the same place in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+DEPTH_MAX = 150  # of a tree; nobody writes that, and a reader of trees must not run out of stack
+BYTES_MAX = 200_000
+_SUBSTITUTIONS = ("command_substitution", "process_substitution")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+class Quote(Enum):
+    """The quotes a reference stands in."""
+
+    NONE = auto()
+    SINGLE = auto()
+    ANSI = auto()
+    DOUBLE = auto()
+    HERE = auto()
+
+
+_QUOTES = {
+    "raw_string": Quote.SINGLE,
+    "ansi_c_string": Quote.ANSI,
+    "string": Quote.DOUBLE,
+    "heredoc_body": Quote.HERE,
+}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A value's place in a text."""
+
+    start: int
+    end: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A command as a tree. `text` has letters where its references stand."""
+
+    text: str
+    root: Node
+    references: tuple[Reference, ...]
+
+    def of(self, node: Node) -> str:
+        """The text of a node."""
+        return self.text[node.start_byte : node.end_byte]
+
+    def within(self, node: Node) -> list[Reference]:
+        """The references in a node."""
+        return [r for r in self.references if node.start_byte <= r.start and r.end <= node.end_byte]
+
+    def at(self, reference: Reference) -> Node:
+        """The smallest node that a reference stands in."""
+        return self.root.descendant_for_byte_range(reference.start, reference.end) or self.root
+
+
+def parse(text: str, references: Sequence[Reference]) -> Tree | None:
+    """A command as a tree; None where it is no bash that the grammar knows."""
+    masked = "".join(char if char.isascii() else "x" for char in text)
+    for reference in references:
+        letters = "R" + "x" * (reference.end - reference.start - 2) + "R"
+        masked = masked[: reference.start] + letters + masked[reference.end :]
+    if len(masked) > BYTES_MAX or "\0" in masked:
+        return None
+    root = _parser().parse(masked.encode()).root_node
+    if root.has_error or _is_deep(root):
+        return None
+    return Tree(masked, root, tuple(references))
+
+
+@cache
+def _parser() -> Parser:
+    # Imported when the first command with a reference is read: every other command starts without it.
+    import tree_sitter  # noqa: PLC0415
+    import tree_sitter_bash  # noqa: PLC0415
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def _is_deep(root: Node) -> bool:
+    level = [root]
+    for _ in range(DEPTH_MAX):
+        level = [child for node in level for child in node.children]
+        if not level:
+            return False
+    return True
+
+
+def descendants(node: Node) -> Iterator[Node]:
+    """A node and everything below it, from left to right."""
+    yield node
+    for child in node.children:
+        yield from descendants(child)
+
+
+def ancestors(node: Node) -> Iterator[Node]:
+    """A node and everything above it."""
+    here: Node | None = node
+    while here is not None:
+        yield here
+        here = here.parent
+
+
+def quote(node: Node) -> Quote:
+    """The quotes that surround a place."""
+    for above in ancestors(node):
+        if above.type in _QUOTES:
+            return _QUOTES[above.type]
+        if above.type in _SUBSTITUTIONS:
+            break
+    return Quote.NONE
+
+
+def word(node: Node) -> Node:
+    """The whole word that a place belongs to."""
+    found = node
+    for above in ancestors(node):
+        if above.type in ("concatenation", "string", "word", *_QUOTES):
+            found = above
+        elif above.type in _SUBSTITUTIONS:
+            break
+    return found
+
+
+def literal(tree: Tree, node: Node) -> str | None:
+    """What a word is, its quotes removed; None where the shell puts something else in its place."""
+    if tree.within(node):
+        return None
+    if node.type in ("concatenation", "command_name"):
+        parts = [literal(tree, child) for child in node.children]
+        return None if None in parts else "".join(filter(None, parts))
+    text = tree.of(node)
+    if node.type == "raw_string":
+        return text[1:-1]
+    if node.type == "ansi_c_string":
+        return text[2:-1]
+    if node.type == "string":
+        static = all(child.type in ('"', "string_content", "$") for child in node.children)
+        return _ESCAPED.sub(r"\1", text.removeprefix("$")[1:-1]) if static else None
+    if (
+        node.type in ("word", "number", "variable_name", "extglob_pattern", "test_operator")
+        or not node.is_named
+    ):
+        return _ESCAPED.sub(r"\1", text) if not node.named_children else None
+    return None
