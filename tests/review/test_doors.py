@@ -359,7 +359,7 @@ def fake_gh(folder, pages):
 def test_posting_sends_once_and_a_dry_run_sends_nothing(here, capfd, tmp_path, monkeypatch):
     run(capfd)
     head = git(here, "rev-parse", "HEAD")
-    pages = {"pr view": json.dumps({"number": 3, "headRefOid": head}), "api": "[]"}
+    pages = {"pr view": json.dumps({"number": 3, "headRefOid": head}), "graphql": "me", "api": "[]"}
     path = os.environ["PATH"]
     monkeypatch.setenv("PATH", f"{fake_gh(tmp_path, pages)}:{path}")
     code, out, _ = run(capfd, "post", "--dry-run")
@@ -368,11 +368,18 @@ def test_posting_sends_once_and_a_dry_run_sends_nothing(here, capfd, tmp_path, m
     assert run(capfd, "post", "--pr", "3")[0] == 0
     (sent,) = [json.loads(line) for line in (tmp_path / "sent.jsonl").read_text().splitlines()]
     assert [c["line"] for c in sent["comments"]] == [2]
-    more = tmp_path / "again"
+    foreign, more = tmp_path / "foreign", tmp_path / "again"
+    foreign.mkdir()
     more.mkdir()
-    monkeypatch.setenv(
-        "PATH", f"{fake_gh(more, {**pages, 'api': json.dumps([{'body': sent['body']}])})}:{path}"
-    )
+
+    def shown_by(login, folder):
+        row = {"body": sent["body"], "user": {"login": login}}
+        return f"{fake_gh(folder, {**pages, 'api': json.dumps([row])})}:{path}"
+
+    monkeypatch.setenv("PATH", shown_by("somebody", foreign))
+    assert run(capfd, "post", "--pr", "3")[0] == 0
+    assert (foreign / "sent.jsonl").read_text() != "", "a mark that another account wrote is none"
+    monkeypatch.setenv("PATH", shown_by("me", more))
     code, _, err = run(capfd, "post", "--pr", "3")
     assert (code, (more / "sent.jsonl").read_text()) == (0, "")
     assert "there already" in err

@@ -367,9 +367,11 @@ def test_a_long_review_is_cut_to_what_github_takes():
 
 
 def test_pages_of_comments_are_read():
-    assert bodies_in('[{"body": "a"}]\n[{"body": "b"}, {"body": null}]') == ["a", "b"]
+    mine, other = '"user": {"login": "me"}', '"user": {"login": "other"}'
+    pages = f'[{{"body": "a", {mine}}}]\n[{{"body": "b", {mine}}}, {{"body": null}}, {{"body": "", {other}}}]'
+    assert bodies_in(pages, "me") == ["a", "b"]
     with pytest.raises(RondelError, match="what is posted already is not known"):
-        bodies_in('[{"body": "a"}]\nnot json')
+        bodies_in('[{"body": "a"}]\nnot json', "me")
     assert all(argv[:3] == ("gh", "api", "--paginate") for argv in reading_calls(12))
 
 

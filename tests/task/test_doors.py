@@ -154,7 +154,7 @@ def test_commands_wait_until_they_are_allowed(root):
     assert "not yet allowed" in said
     assert not (root / "stepped.txt").exists()
     listed = rondel(root, "task", "allow", code=3)
-    assert "echo \\x1b[8mhidden > stepped.txt" in listed, (
+    assert "echo \\u001b[8mhidden > stepped.txt" in listed, (
         "nothing can hide in what a person is asked to allow"
     )
     assert "allowed: 1" in rondel(root, "task", "allow", "--all")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rondel.api import SCHEMA_VERSION, Hall
 from rondel.cli import encoding
 from rondel.cli.live import cost_json, live_view
+from rondel.cli.screen import PlainConsole
 from rondel.engine.report import Report, Stopped
 from rondel.errors import RondelError
 from rondel.model.commands import command_line
@@ -33,7 +34,7 @@ json_list_option = click.option(
 
 def console(*, err: bool = False) -> Console:
     """Where a person reads. Colour only on a terminal, and never with NO_COLOR."""
-    found = Console(stderr=err, highlight=False, soft_wrap=True, emoji=False, markup=False)
+    found = PlainConsole(err=err, soft_wrap=True)
     if not found.is_terminal:
         found.width = PIPE_WIDTH  # nothing is folded for a program that reads lines
     return found

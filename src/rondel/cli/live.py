@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rondel.agents.process import plain
+from rondel.cli.screen import PlainConsole
 from rondel.engine.driver import View
 from rondel.engine.ledger import Ledger, usage_json
 from rondel.engine.notes import Flight
@@ -91,7 +92,7 @@ class Screen(Lines):
 @contextmanager
 def live_view(title: str, *, quiet: bool = False) -> Iterator[View]:
     """The right view for where standard error goes."""
-    console = Console(stderr=True, highlight=False, emoji=False, markup=False)
+    console = PlainConsole(err=True)
     if quiet:
         yield Silent()
     elif console.is_terminal and not console.is_dumb_terminal:

@@ -66,7 +66,11 @@ def root() -> None:
 
 def main(argv: list[str]) -> int:
     """Run a command line; what it gives is the exit code."""
-    encoding.prepare()
+    with encoding.plain_streams():
+        return _main(argv)
+
+
+def _main(argv: list[str]) -> int:
     try:
         given = root.main(args=argv, prog_name="rondel", standalone_mode=False)
     except click.exceptions.Exit as e:

@@ -10,6 +10,7 @@ from rondel.errors import RondelError
 from rondel.workflows.review import files
 from rondel.workflows.review.layout import RoundFiles
 from rondel.workflows.review.post import (
+    WHO_CALL,
     PullRequest,
     bodies_in,
     describe,
@@ -50,7 +51,8 @@ def _pull_request(hall: Hall, number: int | None, *, dry_run: bool) -> tuple[Pul
         asked = ("gh", "pr", "view", *([str(number)] if number else []), "--json", "number,headRefOid")
         shown = files.parse_pull_request(_gh(hall, asked))
         where = PullRequest(*shown)
-        bodies = [b for argv in reading_calls(where.number) for b in bodies_in(_gh(hall, argv))]
+        author = _gh(hall, WHO_CALL).strip()
+        bodies = [b for argv in reading_calls(where.number) for b in bodies_in(_gh(hall, argv), author)]
     except RondelError as e:
         if not dry_run:
             raise

@@ -187,7 +187,7 @@ def _result(state: ReviewState) -> dict[str, object]:
 def _print_markdown(content: str) -> None:
     screen = console()
     if screen.is_terminal:
-        screen.print(Markdown(content))
+        screen.print(Markdown(content, hyperlinks=False))
     else:
         click.echo(content, nl=False)
 

@@ -25,6 +25,7 @@ from rondel.cli.common import (
     say,
     wait_option,
 )
+from rondel.cli.encoding import write_as_is
 from rondel.cli.live import clock, cost, cost_json, number
 from rondel.cli.tables import table
 from rondel.errors import UsageError
@@ -344,6 +345,7 @@ def show(session: str | None, artifact: str | None, number: int | None, raw: boo
     if body is None:
         raise UsageError(f"{path} of {ref.name} cannot be read as text")
     if raw or not sys.stdout.isatty() or not path.endswith(".md"):
-        click.echo(body, nl=not body.endswith("\n"))
+        text = body if body.endswith("\n") else f"{body}\n"
+        click.echo(text, nl=False) if sys.stdout.isatty() else write_as_is(sys.stdout, text)
     else:
-        console().print(Markdown(body))
+        console().print(Markdown(body, hyperlinks=False))

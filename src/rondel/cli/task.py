@@ -25,6 +25,7 @@ from rondel.cli.groups import Commands
 from rondel.errors import NothingToDo, RondelError, UsageError
 from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.identity import Identity, home
+from rondel.model.plain import visible
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.task import files, ids, layout, trust
@@ -489,10 +490,8 @@ def allow(everything: bool, session: str | None) -> None:
 
 
 def _visible(text: str) -> str:
-    """A text in which nothing can hide: control characters are written out."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
-    ).replace("\n", "\n    ")
+    """A text in which nothing can hide, each line below the other."""
+    return visible(text).replace("\n", "\n    ")
 
 
 @command.command()

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rondel.errors import RondelError
+from rondel.model.plain import for_forge
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.markdown import inline, quoted
 from rondel.workflows.review.result import Entry
@@ -59,10 +60,11 @@ def posted_in(bodies: Iterable[str]) -> Posted:
     return Posted(frozenset(findings), frozenset(rounds))
 
 
-def bodies_in(output: str) -> list[str]:
-    """The bodies in what `gh api --paginate` prints: one JSON list after another.
+def bodies_in(output: str, author: str) -> list[str]:
+    """The bodies by this author in what `gh api --paginate` prints: one JSON list after another.
 
-    What cannot be read might hold a mark: then nothing may be sent.
+    Marks of others are none: anybody may write them. What cannot be read might hold a mark of
+    ours: then nothing may be sent.
     """
     decoder = json.JSONDecoder()
     bodies: list[str] = []
@@ -76,9 +78,19 @@ def bodies_in(output: str) -> list[str]:
             ) from e
         rest = rest[end:].lstrip()
         for row in page if isinstance(page, list) else [page]:
-            body = row.get("body") if isinstance(row, dict) else None
+            body = row.get("body") if isinstance(row, dict) and _author(row) == author else None
             bodies += [body] if isinstance(body, str) else []
     return bodies
+
+
+def _author(row: dict[str, object]) -> str:
+    user = row.get("user")
+    login = user.get("login") if isinstance(user, dict) else None
+    return login if isinstance(login, str) else ""
+
+
+# A token of a workflow's run may not ask for `user`, but this.
+WHO_CALL = ("gh", "api", "graphql", "-f", "query={viewer{login}}", "--jq", ".data.viewer.login")
 
 
 def reading_calls(pr: int) -> tuple[tuple[str, ...], ...]:
@@ -110,7 +122,7 @@ def plan_post(
         if shown
         else "\n\nThe reviewed commit is not the one shown here, so nothing is said on single lines."
     )
-    body = f"{_cut(final)}{note}\n\n<!-- rondel:review:{round_name} -->"
+    body = f"{for_forge(_cut(final))}{note}\n\n<!-- rondel:review:{round_name} -->"
     payload: dict[str, object] = {"event": "COMMENT", "body": body, "comments": inline}
     if pr.head:
         payload["commit_id"] = pr.head
@@ -144,11 +156,11 @@ def _commentable(entry: Entry, change: Change) -> frozenset[int]:
 
 def _inline(entry: Entry, change: Change) -> dict[str, object]:
     finding = entry.finding
-    rows = [f"**{finding.category.value.replace('_', ' ')}: {inline(finding.title)}**"]
-    rows += [quoted(text) for text in (finding.problem,) if text and text != finding.title]
+    rows = [f"**{finding.category.value.replace('_', ' ')}: {for_forge(inline(finding.title))}**"]
+    rows += [for_forge(quoted(text)) for text in (finding.problem,) if text and text != finding.title]
     if finding.suggestion:
-        rows.append("Suggestion:\n\n" + quoted(finding.suggestion))
-    by = ", ".join(entry.item.supporters) or "an earlier round"
+        rows.append("Suggestion:\n\n" + for_forge(quoted(finding.suggestion)))
+    by = for_forge(", ".join(entry.item.supporters)) or "an earlier round"
     mark = "" if finding.verified else ", unverified"
     rows.append(f"<sub>{by}, weight {entry.weight}{mark}</sub>")
     rows.append(f"<!-- rondel:finding:{entry.item.fingerprint} -->")
