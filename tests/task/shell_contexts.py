@@ -85,6 +85,61 @@ printf '%s' "[v]" && : "it's"
 
 # In each the value, or a variable that holds it, would be evaluated again, or names a command or a file.
 EVALUATED = _commands(r"""
+declare -a x=[v]
+declare -a x; declare x=[v]
+x=(); declare x=[v]
+f() { local -a x=[v]; }; f
+readonly -A x='[v]'
+export -a x="[v]"
+[v]() { :; }
+cat <<[v]⏎x⏎[v]
+for [v] in a; do :; done
+bash < <(echo [v])
+sh -s < <(printf %s '[v]')
+. /dev/fd/3 3< <(echo [v])
+exec <<< [v]; sh
+exec < <(echo [v])
+echo [v] > f.sh; sh f.sh
+echo [v] > f.sh; . ./f.sh
+printf '%s\n' [v] >> run; chmod +x run; ./run
+cat > x.py <<E⏎[v]⏎E⏎python3 x.py
+PATH=[v] ls
+PATH=[v]; ls
+export PATH=[v]:$PATH
+BASH_ENV=[v] bash x.sh
+ENV=[v] sh -i
+PS4=[v] bash -x x.sh
+PROMPT_COMMAND=[v]
+IFS=[v]; ls
+LD_PRELOAD=[v] ls
+env LD_PRELOAD=[v] ls
+GIT_SSH_COMMAND=[v] git fetch
+env GIT_PAGER=[v] git log
+EDITOR=[v] git commit
+PAGER=[v] man ls
+PYTHONSTARTUP=[v] python3 -i
+NODE_OPTIONS=[v] node x.js
+LESSOPEN=[v] less x
+bash -o pipefail -c 'eval "$1"' bash [v]
+bash -euo pipefail -c '[v]'
+set -o pipefail; bash +o posix -c [v]
+npx [v]
+flock x [v]
+taskset 1 [v]
+systemd-run [v]
+tmux new [v]
+xvfb-run [v]
+base64 -d <<< [v] | sh
+printf %s [v] | base64 -d | sh
+echo $(<[v])
+command eval [v]
+builtin eval "[v]"
+\eval [v]
+'ev'al [v]
+run() { eval "$@"; }; run [v]
+x=[v]; trap "$x" EXIT
+x=[v]; echo $[x]
+x=[v]; y=(1 2); echo ${y[@]:x}
 [v] --version
 ls; [v]
 ls | [v]
@@ -289,6 +344,17 @@ x="`printf %s. \"[v]\"`"
 
 # What people write; all of it works with an ordinary value.
 HONEST = _commands(r"""
+command -v [v]
+timeout [v] make test
+nice -n [v] pytest
+sudo -u [v] ls
+bash -o pipefail -c 'echo "$1" | cat' bash [v]
+echo [v] > notes.md; cat notes.md; bash run.sh
+declare -a x=([v]); echo "${x[0]}"
+declare x=[v]; echo "$x"
+export TITLE=[v]; node report.js
+cat < <(printf %s [v])
+while read x; do echo "$x"; done < <(printf %s [v])
 for d in ${depends_on}; do cat ".summaries/$d.md"; done
 echo ${#title}
 cat < .summaries/$parent.md

@@ -346,10 +346,14 @@ def test_words_of_a_value_are_options_only_where_the_shell_splits_it():
     assert "begins with" in prepare(("echo [v] | xargs tool",), value).problem
 
 
-@settings(max_examples=200, deadline=None)
-@given(pieces=st.lists(st.sampled_from([*EVALUATED, *ARRIVES]), min_size=2, max_size=3))
-def test_a_hazard_is_found_wherever_it_stands(pieces):
-    whole = "\n".join(pieces)
+@settings(max_examples=300, deadline=None)
+@given(
+    pieces=st.lists(st.sampled_from([*EVALUATED, *ARRIVES, *HONEST]), min_size=2, max_size=3),
+    between=st.sampled_from(["\n", "\n\n", "\n# it's\n", " # `\n", "\n:;", "\n{\n:\n}\n", "\n\t"]),
+    around=st.sampled_from(["%s", "if true; then\n%s\nfi", "f() {\n%s\n}; f", "(\n%s\n)", "x=$(\n%s\n)"]),
+)
+def test_a_hazard_is_found_wherever_it_stands(pieces, between, around):
+    whole = around % between.join(pieces)
     hazards = [p for p in pieces if p in EVALUATED]
     assert bool(compile_command(whole, {"v"}).problems) >= bool(hazards)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
 DEPTH_MAX = 150  # of a tree; nobody writes that, and a reader of trees must not run out of stack
 BYTES_MAX = 200_000
 _SUBSTITUTIONS = ("command_substitution", "process_substitution")
+_ON_ONE_LINE = frozenset(
+    (
+        "command",
+        "concatenation",
+        "declaration_command",
+        "unset_command",
+        "variable_assignments",
+        "file_redirect",
+    )
+)
+_WORDS = frozenset(("word", "number", "variable_name", "file_descriptor", "test_operator", "extglob_pattern"))
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -79,7 +91,7 @@ def parse(text: str, references: Sequence[Reference]) -> Tree | None:
     if len(masked) > BYTES_MAX or "\0" in masked:
         return None
     root = _parser().parse(masked.encode()).root_node
-    if root.has_error or _is_deep(root):
+    if root.has_error or _is_deep(root) or any(_spans_lines(masked, node) for node in descendants(root)):
         return None
     return Tree(masked, root, tuple(references))
 
@@ -100,6 +112,16 @@ def _is_deep(root: Node) -> bool:
         if not level:
             return False
     return True
+
+
+def _spans_lines(text: str, node: Node) -> bool:
+    """Whether one simple command has words on two lines: the grammar joins them before a backslash."""
+    if node.type in _WORDS:
+        return "\n" in text[node.start_byte : node.end_byte].replace("\\\n", "")
+    if node.type not in _ON_ONE_LINE:
+        return False
+    gaps = (text[a.end_byte : b.start_byte] for a, b in pairwise(node.children))
+    return any("\n" in gap.replace("\\\n", "") for gap in gaps)
 
 
 def descendants(node: Node) -> Iterator[Node]:

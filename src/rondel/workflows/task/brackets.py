@@ -55,7 +55,7 @@ def is_reference(place: Place, known: Container[str]) -> bool:
         return False
     if place.name in known:
         return True
-    if "-" in place.name or is_word(place.before) or place.before in ("]", ")"):
+    if "-" in place.name or is_word(place.before) or place.before in ("]", ")", "$"):
         return False
     return _could_be_bare(place) if place.bare else _could_be_quoted(place)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from rondel.workflows.task import programs
-from rondel.workflows.task.bash import Tree, descendants, literal, parse
+from rondel.workflows.task.bash import Reference, Tree, descendants, literal, parse, word
 from rondel.workflows.task.flows import NONE, Flow, Names
 from rondel.workflows.task.programs import Word
 
@@ -24,6 +24,21 @@ _NAMING = frozenset(("-v", "-R"))
 _EXPANDING = frozenset(("simple_expansion", "expansion", "command_substitution", "process_substitution"))
 _OWN = re.compile(r"[^$'\"]")  # text besides quotes
 _NESTED_MAX = 5
+_WHERE = frozenset(
+    (
+        *("command", "command_name", "array", "case_statement", "case_item", "test_command", "subscript"),
+        *("binary_expression", "unary_expression", "negated_expression", "parenthesized_expression"),
+        *("herestring_redirect", "heredoc_redirect", "file_redirect", "declaration_command", "unset_command"),
+        *(
+            "expansion",
+            "simple_expansion",
+            "arithmetic_expansion",
+            "ternary_expression",
+            "compound_statement",
+        ),
+        *("c_style_for_statement", "postfix_expression"),
+    )
+)  # what of these is not for values is refused by its own rule
 
 
 class Option(NamedTuple):
@@ -63,11 +78,28 @@ class _Inspection:
         self.problems += [f"[{name}] stands in {what}; {advice}" for name in sorted(names)]
 
     def all(self) -> None:
-        """Every node, by its kind."""
+        """Every value where it stands, and every node by its kind."""
+        for reference in self.tree.references:
+            if not self._may_stand(reference):
+                self._refuse(
+                    frozenset((reference.name,)), "a place where bash takes no value", "use it as an argument"
+                )
         for node in descendants(self.tree.root):
             look = getattr(self, f"_{node.type}", None)
             if look is not None:
                 look(node)
+
+    def _may_stand(self, reference: Reference) -> bool:
+        """Whether a value stands in a word of a command, right of an assignment, in a list or a text."""
+        whole = word(self.tree.at(reference))
+        above = whole.parent
+        if above is None or whole.type in ("variable_name", "heredoc_start", "heredoc_end"):
+            return False
+        if above.type == "variable_assignment":
+            return whole != above.child_by_field_name("name")
+        if above.type in ("for_statement", "select_statement"):
+            return whole != above.child_by_field_name("variable")
+        return above.type in _WHERE
 
     # -- simple commands ----------------------------------------------------------------
 
@@ -192,21 +224,31 @@ class _Inspection:
 
     def _declaration_command(self, node: Node) -> None:
         words = [self.tree.of(child) for child in node.children]
-        strange = any(re.match(r"[-+]\w*[in]", word) for word in words)
+        options = "".join(text[1:] for text in words if re.match(r"[-+]\w", text))
+        strange = bool(set("in") & set(options))
         for child in node.children[1:]:
             is_assignment = child.type == "variable_assignment"
-            if strange or not is_assignment:
+            if strange or not is_assignment or self._is_list(child, options):
                 advice = "leave out the option" if is_assignment else f"write {words[0]} NAME=[…]"
                 self._refuse(self.flow.sources(child), f"{words[0]}, which evaluates it", advice)
             if strange and is_assignment:
                 self._arithmetic(child)
 
+    def _is_list(self, assignment: Node, options: str) -> bool:
+        """Whether bash would read a value as the list of an array: `declare -a x=VALUE` expands it again."""
+        name, value = assignment.child_by_field_name("name"), assignment.child_by_field_name("value")
+        if name is None or value is None or value.type == "array":
+            return False
+        variable = re.escape(self.tree.of(name))
+        arrays = re.search(rf"\b{variable}\+?=\(|-\w*[aA]\w*\s+{variable}\b|\b{variable}\[", self.tree.text)
+        return bool(set("aA") & set(options)) or arrays is not None
+
     def _variable_assignment(self, node: Node) -> None:
         name = node.child_by_field_name("name")
         value = node.child_by_field_name("value")
-        if name is not None:
-            inside = frozenset(r.name for r in self.tree.within(name))
-            self._refuse(inside, "the name of a variable", "name it yourself")
+        what = programs.settings_of_programs(self.tree.of(name)) if name is not None else ""
+        if what and value is not None:
+            self._refuse(self.flow.sources(value), what, "set it yourself")
         if name is not None and value is not None and self.tree.of(name) in self._integers():
             self._refuse(
                 self.flow.sources(value), "an assignment to an integer, which evaluates it", "leave out -i"
@@ -243,10 +285,26 @@ class _Inspection:
 
     def _redirected_statement(self, node: Node) -> None:
         body = node.child_by_field_name("body")
-        texts = [c for c in node.children if c.type in ("heredoc_redirect", "herestring_redirect")]
+        texts = [c for c in node.children if c.type.endswith("_redirect")]
         given = frozenset(n for text in texts for n in self.flow.sources(text))
         if body is not None:
             self._reads(body, given)
+        self._written_files(node)
+
+    def _written_files(self, node: Node) -> None:
+        """A file into which a value was written is not run by the same command."""
+        names = self.flow.sources(node)
+        for redirect in node.children_by_field_name("redirect") if names else ():
+            for target in redirect.children_by_field_name("destination")[:1]:
+                self._runs(literal(self.tree, target) or "", names)
+
+    def _runs(self, file: str, names: Names) -> None:
+        for node in descendants(self.tree.root) if file else ():
+            if node.type == "command":
+                _, words = self._words(node)
+                same = [w for w in words if w.plain.removeprefix("./") == file.removeprefix("./")]
+                if same and programs.runs_file(words, same[0]):
+                    self._refuse(names, f"{file}, which is run", "write it into a file that nothing runs")
 
     def _herestring_redirect(self, node: Node) -> None:
         if node.parent is not None and node.parent.type == "command":
@@ -258,8 +316,8 @@ class _Inspection:
             if node.type != "command":
                 continue
             _, words = self._words(node)
-            name = programs.name(words)
-            if programs.reads_code(words):
+            name = programs.name(words) or "exec"
+            if programs.reads_code(words) or [w.plain for w in words] == ["exec"]:
                 self._refuse(given, f"what {name} reads and runs", "pass it as an argument of its own")
             elif name == "xargs" and not any(word.plain == "--" for word in words[2:]):
                 self.options |= {Option(value, name, splits=True) for value in given}

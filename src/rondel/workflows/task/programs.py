@@ -16,30 +16,46 @@ _LANGUAGES = re.compile(
 )
 _PREFIXES = {  # run the command that follows; by the options that take a word of their own
     "builtin": "",
+    "catchsegv": "",
+    "chronic": "",
     "chroot": "",
+    "chrt": "",
     "command": "",
     "coproc": "",
     "doas": "uC",
     "env": "uC",
     "exec": "a",
+    "gosu": "",
     "ionice": "cnp",
     "nice": "n",
+    "ltrace": "eop",
     "nohup": "",
+    "nsenter": "tSG",
+    "pkexec": "",
+    "proxychains": "f",
+    "setarch": "",
     "setsid": "",
     "stdbuf": "ioe",
     "strace": "eopPs",
     "sudo": "ugChpRTU",
+    "systemd-run": "pEuM",
+    "taskset": "",
     "time": "fo",
     "timeout": "sk",
+    "torsocks": "",
     "unbuffer": "",
+    "unshare": "SG",
+    "valgrind": "",
+    "xvfb-run": "efnpsw",
     "!": "",
 }
-_FIRST_IS_A_VALUE = frozenset(("timeout", "chroot"))
+_FIRST_IS_A_VALUE = frozenset(("timeout", "chroot", "taskset", "gosu", "chrt", "setarch"))
 _ALL = frozenset(
     (
         *("eval", "trap", "alias", "bind", "compgen", "complete", "enable", "fc", "let", "unset", "read"),
         *("mapfile", "readarray", "getopts", "wait", "source", ".", "hash", "xargs", "parallel", "watch"),
-        *("make", "gmake", "ninja", "at", "batch", "expr", "local"),
+        *("make", "gmake", "ninja", "at", "batch", "expr", "local", "hyperfine", "tmux", "screen", "entr"),
+        *("npx", "pnpx", "bunx", "uvx"),
     )
 )  # every word of these
 _CODE_OPTIONS = {
@@ -119,7 +135,13 @@ _CODE_ON_STDIN = frozenset(
         "parallel",
     )
 )
-_STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+_STDIN = re.compile(r"-|/dev/(stdin|fd/\d+)|/proc/.*")
+_SETTINGS = re.compile(
+    r"PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|PROMPT_COMMAND|PS\d|SHELL|SHELLOPTS|BASHOPTS|FCEDIT|EXINIT|VIMINIT"
+    r"|(LD|DYLD|GIT|PYTHON|PERL|RUBY|NODE|LESS|LUA|JAVA|_JAVA|MAVEN|GRADLE|R|RUST|CARGO|NPM|DOCKER|SSH)_?[A-Z\d_]*"
+    r"|.*(PAGER|EDITOR|BROWSER|ASKPASS)|VISUAL|MAKEFLAGS|MAKEFILES|TAR_OPTIONS|RSYNC_RSH|CLASSPATH|AWKPATH"
+    r"|npm_config_.*",
+)
 _NO_OPTIONS = frozenset(("echo", ":", "true", "false", "test", "[", "return", "exit", "shift"))
 _CODE_OPTION = re.compile(r"-\w*[ceErpm]|--eval|--print|--command")
 
@@ -143,10 +165,15 @@ def program(words: Sequence[Word]) -> int:
     at = 0
     while at < len(words):
         name = base(words[at])
-        if name not in _PREFIXES:
+        if name not in _PREFIXES or (name == "command" and _only_shows(words[at + 1 :])):
             return at
         at = _behind_options(words, at + 1, _PREFIXES[name]) + (name in _FIRST_IS_A_VALUE)
     return at
+
+
+def _only_shows(rest: Sequence[Word]) -> bool:
+    """Whether this is `command -v`, which runs nothing."""
+    return bool(rest) and re.fullmatch(r"-p?[vV]", rest[0].plain) is not None
 
 
 def name(words: Sequence[Word]) -> str:
@@ -194,7 +221,7 @@ def code(words: Sequence[Word], at: int) -> str:
         return f"code for {name}"
     if _is_program_word(_SAME.get(name, name), given, words[at]):
         return f"a program of {name}"
-    if name in ("ssh", "sqlite3", "su") and any(not w.head.startswith("-") for w in given):
+    if name in ("ssh", "sqlite3", "su", "flock") and any(not w.head.startswith("-") for w in given):
         return f"a command for {name}"
     if name in ("printf", "test", "[") and given and given[-1].plain in ("-v", "-R"):
         return f"the name of a variable for {name}"
@@ -202,11 +229,21 @@ def code(words: Sequence[Word], at: int) -> str:
 
 
 def _of_prefix(words: Sequence[Word], at: int) -> str:
-    """A word before the program: `env -S VALUE` is code, `env NAME=VALUE` is not."""
-    split = words[at].head.startswith(("-S", "--split-string"))
-    split |= at > 0 and words[at - 1].plain in ("-S", "--split-string")
-    assigns = re.match(r"\w+=", words[at].head) is not None
-    return "" if assigns and not split else f"an option of {base(words[0])}"
+    """A word before the program: `env -S VALUE` is code, `env NAME=VALUE` and `nice -n VALUE` are not."""
+    before = words[at - 1].plain if at else ""
+    if words[at].head.startswith(("-S", "--split-string")) or before in ("-S", "--split-string"):
+        return f"code for {base(words[0])}"
+    assigned = re.match(r"(\w+)=", words[at].head)
+    if assigned is not None:
+        return settings_of_programs(assigned[1])
+    takes = _PREFIXES.get(base(words[0]), "")
+    plain = re.fullmatch(f"-[{takes or '-'}]", before) is not None or base(words[at - 1]) in _FIRST_IS_A_VALUE
+    return "" if plain else f"an option of {base(words[0])}"
+
+
+def settings_of_programs(variable: str) -> str:
+    """What a variable of this name is for, where that is code or where code is found; else empty."""
+    return f"{variable}, which tells programs what to run" if _SETTINGS.fullmatch(variable) else ""
 
 
 def script_word(words: Sequence[Word], *, only_bash: bool = False) -> int | None:
@@ -216,14 +253,27 @@ def script_word(words: Sequence[Word], *, only_bash: bool = False) -> int | None
         is_shell = name in SHELLS or name in ("su", "runuser", "flock", "script")
         if not is_shell and (only_bash or not is_interpreter(name)):
             continue
+        skip = False
         for option in range(at + 1, len(words)):
             text = words[option].head
-            if not text.startswith("-") or text == "--":
+            if skip:
+                skip = False
+                continue
+            if not text.startswith(("-", "+")) or text == "--":
                 break
+            skip = is_shell and re.fullmatch(r"[-+]\w*[oO]", text) is not None  # -o pipefail
             pattern = re.compile(r"-\w*c") if name in SHELLS else _CODE_OPTION
             if pattern.fullmatch(words[option].plain):
                 return option + 1 if option + 1 < len(words) else None
     return None
+
+
+def runs_file(words: Sequence[Word], file: Word) -> bool:
+    """Whether a command runs this file: as a program, or as the script of one."""
+    first = program(words)
+    if first < len(words) and words[first] is file:
+        return True
+    return name(words) in ("source", ".", "chmod", "crontab", "at") or is_interpreter(name(words))
 
 
 def _names_a_file(given: Sequence[Word], word: Word) -> bool:
@@ -278,7 +328,7 @@ def reads_code(words: Sequence[Word]) -> bool:
     if base(words[first]) in _CODE_ON_STDIN:
         return True
     if base(words[first]) in ("source", "."):
-        return any(w.plain in _STDIN for w in rest)
+        return any(_STDIN.fullmatch(w.plain) for w in rest)
     if not is_interpreter(base(words[first])):
         return any(base(w) in SHELLS and _bare(words[at + 1 :]) for at, w in enumerate(words))
     return _bare(rest) and script_word(words) is None
@@ -287,13 +337,17 @@ def reads_code(words: Sequence[Word]) -> bool:
 def _bare(rest: Sequence[Word]) -> bool:
     """Whether a shell gets no file: nothing but options, or the name of its standard input."""
     operands = [w for w in rest if not w.head.startswith("-") or w.plain == "-"]
-    return not operands or operands[0].plain in _STDIN or any(w.plain == "-s" for w in rest)
+    return (
+        not operands or _STDIN.fullmatch(operands[0].plain) is not None or any(w.plain == "-s" for w in rest)
+    )
 
 
 def takes_as_option(words: Sequence[Word], at: int) -> str:
     """The program that would take word `at` for an option, did it begin with `-`; else empty."""
     first = program(words)
-    if first >= len(words) or at <= first:
+    if at < first:
+        return base(words[0])
+    if first >= len(words) or at == first:
         return ""
     name, given = base(words[first]), words[first + 1 : at]
     script = script_word(words)
