@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 pytest.register_assert_rewrite("support")
@@ -23,6 +25,13 @@ def model_server():
     """A scripted model on loopback for this test: `model_server.script(name, steps)` gives its URL."""
     with FakeModel() as model:
         yield model
+
+
+def pytest_collection_modifyitems(items):
+    """A whole sweep takes as long as it takes."""
+    for item in items if os.environ.get("RONDEL_SWEEP") else ():
+        if item.get_closest_marker("sweep"):
+            item.add_marker(pytest.mark.timeout(14_400))
 
 
 def pytest_terminal_summary(terminalreporter):

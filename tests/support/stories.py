@@ -220,4 +220,20 @@ def stopped_at_work(process: subprocess.Popen[str], story: Story, seconds: float
     if process.poll() is not None:
         return False
     process.send_signal(signal.SIGSTOP)
+    while time.monotonic() < end and _works(process.pid):  # a git that it began goes on to its end
+        time.sleep(0.02)
     return True
+
+
+def _works(pid: int) -> bool:
+    """Whether a process has a git of its own that is still at work."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            try:
+                state = Path(f"/proc/{child}/stat").read_text()
+            except OSError:
+                continue
+            name, _, rest = state.partition("(")[2].rpartition(")")
+            if name.startswith("git") and rest.split()[0] != "Z":
+                return True
+    return False
