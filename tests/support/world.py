@@ -95,6 +95,7 @@ class World:
     folder: Path
     workflow: str
     said: Printed = field(default_factory=lambda: Printed(0, "", ""))
+    more_env: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.root = self.folder / "repo"
@@ -127,6 +128,7 @@ class World:
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
             "HOME": str(self.folder / "home"),
             "GIT_CONFIG_SYSTEM": "/dev/null",
+            **self.more_env,
         }
 
     def git(self, *words: str) -> str:

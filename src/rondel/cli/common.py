@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypedDict, Unpack
 
 import click
 from rich.console import Console
+from rich.markdown import Markdown
 
 from rondel.api import SCHEMA_VERSION, Hall
 from rondel.cli import encoding
@@ -17,15 +19,24 @@ from rondel.cli.screen import PlainConsole
 from rondel.engine.report import Report, Stopped
 from rondel.errors import RondelError
 from rondel.model.commands import command_line
+from rondel.model.conclusion import Conclusion
 from rondel.model.summary import Summary
 from rondel.model.workflow import SessionRef
 from rondel.store.lease import Lease
 
 PIPE_WIDTH = 240
+NOT_APPROVED = 4
+NOTHING_SAID = Conclusion()
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 agents_option = click.option("--agents-max", type=click.IntRange(min=1), help="How many agents at once.")
 wait_option = click.option("--wait", is_flag=True, help="Wait for a vendor's usage limit to pass.")
+fail_option = click.option(
+    "--fail-on-changes/--no-fail-on-changes",
+    "fail",
+    default=None,
+    help="Exit 4 when the verdict is not an approval; the default where CI is set.",
+)
 no_run_option = click.option("--no-run", is_flag=True, help="Only note it; do not go on.")
 json_list_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON list instead of text."
@@ -63,17 +74,24 @@ def emit_json(body: object) -> None:
     click.echo(json.dumps(body, ensure_ascii=not encoding.is_unicode(), indent=2))
 
 
-def report_json(hall: Hall, ref: SessionRef, report: Report) -> dict[str, object]:
-    """How a run ended, for a program."""
+def report_json(
+    hall: Hall,
+    ref: SessionRef,
+    report: Report,
+    conclusion: Conclusion = NOTHING_SAID,
+    code: int | None = None,
+) -> dict[str, object]:
+    """How a run ended, for a program; `code` is the status that the command ends with."""
     return {
         "session": ref.name,
         "stopped": report.stopped.value,
         "message": report.message,
         "details": list(report.details),
         "until": report.until.isoformat() if report.until else None,
-        "exit_code": report.exit_code,
+        "exit_code": report.exit_code if code is None else code,
         "usage": cost_json(hall.spent(ref)),
         "next": follows(ref, report, hall.summary(ref)) or None,
+        **conclusion.fields,
     }
 
 
@@ -91,18 +109,18 @@ def follows(ref: SessionRef, report: Report, found: Summary) -> str:
     return found.next or command_line("resume", ref.name)
 
 
-def drive(
-    hall: Hall,
-    ref: SessionRef,
-    *,
-    as_json: bool = False,
-    agents_max: int | None = None,
-    wait: bool = False,
-    refresh: bool = False,
-    retry: bool = True,
-    unpark: bool = False,
-    lease: Lease | None = None,
-) -> Report:
+class Driving(TypedDict, total=False):
+    """How a session is driven."""
+
+    agents_max: int | None
+    wait: bool
+    refresh: bool  # redo what is stale
+    retry: bool
+    unpark: bool
+    lease: Lease | None
+
+
+def drive(hall: Hall, ref: SessionRef, *, as_json: bool = False, **how: Unpack[Driving]) -> Report:
     """Run a session with a live view, and say how it ended.
 
     Whoever types a command that goes on wants what failed to be tried again. Whoever answers a
@@ -114,13 +132,13 @@ def drive(
         report = hall.drive(
             ref,
             view=view,
-            agents_max=agents_max,
-            wait=wait,
-            redo=refresh,
-            retry=retry,
-            unpark=unpark,
+            agents_max=how.get("agents_max"),
+            wait=how.get("wait", False),
+            redo=how.get("refresh", False),
+            retry=how.get("retry", True),
+            unpark=how.get("unpark", False),
             say=say,
-            lease=lease,
+            lease=how.get("lease"),
         )
     if not as_json:
         _say_report(ref, report, follows(ref, report, hall.summary(ref)))
@@ -128,32 +146,45 @@ def drive(
 
 
 def run_session(
-    hall: Hall,
-    ref: SessionRef,
-    *,
-    as_json: bool = False,
-    agents_max: int | None = None,
-    wait: bool = False,
-    refresh: bool = False,
-    retry: bool = True,
-    unpark: bool = False,
-    lease: Lease | None = None,
+    hall: Hall, ref: SessionRef, *, as_json: bool = False, fail: bool | None = None, **how: Unpack[Driving]
 ) -> NoReturn:
     """Run a session and leave with the exit code that says how it ended."""
-    report = drive(
-        hall,
-        ref,
-        as_json=as_json,
-        agents_max=agents_max,
-        wait=wait,
-        refresh=refresh,
-        retry=retry,
-        unpark=unpark,
-        lease=lease,
-    )
+    conclude(hall, ref, drive(hall, ref, as_json=as_json, **how), as_json=as_json, fail=fail)
+
+
+def conclude(hall: Hall, ref: SessionRef, report: Report, *, as_json: bool, fail: bool | None) -> NoReturn:
+    """Say what a session came to, and leave with the exit code that says it.
+
+    The same for every command that runs a session: what there is to say is its workflow's. `fail`
+    is what the person said of verdicts that are no approval.
+    """
+    found = hall.workflow(ref.workflow).conclusion(hall.state(ref))
+    code = exit_code(report, found, fail)
     if as_json:
-        emit(report_json(hall, ref, report))
-    sys.exit(report.exit_code)
+        emit(report_json(hall, ref, report, found, code))
+    else:
+        print_markdown(found.document)
+        for line in found.lines:
+            click.echo(line)
+    for note in found.notes:
+        say(note)
+    sys.exit(code)
+
+
+def exit_code(report: Report, conclusion: Conclusion, fail: bool | None) -> int:
+    """4 when the verdict is not an approval of Rondel's and somebody must notice."""
+    strict = bool(os.environ.get("CI")) if fail is None else fail
+    refused = report.exit_code == 0 and strict and conclusion.approved is False
+    return NOT_APPROVED if refused else report.exit_code
+
+
+def print_markdown(content: str) -> None:
+    """A document for a person; as it is for a program that reads it."""
+    screen = console()
+    if content and screen.is_terminal:
+        screen.print(Markdown(content, hyperlinks=False))
+    elif content:
+        click.echo(content, nl=False)
 
 
 def _say_who_works(hall: Hall, ref: SessionRef) -> None:

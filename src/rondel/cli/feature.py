@@ -12,35 +12,33 @@ import click
 
 from rondel.api import Hall
 from rondel.cli.common import (
-    drive,
     emit,
     emit_json,
+    fail_option,
     here,
     json_list_option,
     json_option,
-    report_json,
+    run_session,
     say,
     wait_option,
 )
 from rondel.cli.ending import Way, end_feature
 from rondel.cli.groups import Commands
 from rondel.cli.sessions import summary_json
-from rondel.engine.report import Report
 from rondel.errors import GitError, NothingToDo, RondelError, UsageError
 from rondel.model.changes import Edit
 from rondel.model.commands import command_line
 from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
+from rondel.workflows.feature.conclusion import made_by
 from rondel.workflows.feature.ending import kept_history
 from rondel.workflows.feature.files import lint_file, start_feature
 from rondel.workflows.feature.meta import notes, records, stamped, word
 from rondel.workflows.feature.phases import ACTIVE, FINISH, LIMITS, PHASES, REVIEWED
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.transitions import Transition
-from rondel.workflows.feature.work import read_work
 
 F = TypeVar("F", bound=Callable[..., object])
-DISAPPROVED = 4
 WAITS = 3
 
 feature_argument = click.argument("feature", required=False)
@@ -133,20 +131,12 @@ def _phase_options(function: F) -> F:
         click.option("--fresh", is_flag=True, help="Begin it again; what is there is kept aside."),
         click.option("--review", is_flag=True, help="Only review the document as it stands."),
         click.option("--yes", "-y", is_flag=True, help="Go on past a warning."),
-        _fail_option,
+        fail_option,
         wait_option,
         json_option,
     ):
         function = option(function)
     return function
-
-
-_fail_option = click.option(
-    "--fail-on-changes/--no-fail-on-changes",
-    "fail",
-    default=None,
-    help="Exit 4 when the reviewer did not approve; the default where CI is set.",
-)
 
 
 def _phase_door(phase: str) -> None:
@@ -191,17 +181,22 @@ def _do_phase(
         words = click.Choice(["continue", "fresh", "review"])
         how = click.prompt(f"{phase} was started and not completed", type=words, default="continue")
     request = {"command": "phase", "phase": phase, "how": how, "proceed": proceed}
-    report = _ask_and_drive(hall, ref, request, as_json=as_json, wait=wait)
-    _leave(hall, ref, report, [phase], fail=fail, as_json=as_json)
+    _ask_and_run(hall, ref, request, fail=fail, as_json=as_json, wait=wait)
 
 
-def _ask_and_drive(
-    hall: Hall, ref: SessionRef, request: Mapping[str, object], *, as_json: bool, wait: bool
-) -> Report:
+def _ask_and_run(
+    hall: Hall,
+    ref: SessionRef,
+    request: Mapping[str, object],
+    *,
+    fail: bool | None,
+    as_json: bool,
+    wait: bool,
+) -> NoReturn:
     with hall.hold(ref) as lease:
         hall.ask_for(ref, request, lease)
         # A person asks, so it is tried again.
-        return drive(hall, ref, as_json=as_json, wait=wait, lease=lease)
+        run_session(hall, ref, as_json=as_json, fail=fail, wait=wait, lease=lease)
 
 
 def _proceeds(may: Transition) -> bool:
@@ -216,33 +211,11 @@ def _proceeds(may: Transition) -> bool:
     return " skips " in (may.message or "")
 
 
-def _leave(
-    hall: Hall, ref: SessionRef, report: Report, phases: list[str], *, fail: bool | None, as_json: bool
-) -> NoReturn:
-    """Say what became of the phases, and exit with the code that says it."""
-    state: State = hall.state(ref)
-    done = [p for p in phases if p in state.completed]
-    concerns = {p: notes(records(state.meta)[p]) for p in done}
-    strict = fail if fail is not None else bool(os.environ.get("CI"))
-    code = report.exit_code
-    unproven = [p for p in done if p in state.foreign]
-    if code == 0 and strict and (unproven or any(concerns.values())):
-        code = DISAPPROVED
-    if as_json:
-        body = report_json(hall, ref, report) | {"exit_code": code, "completed": done}
-        body |= {"not_made_by_rondel": unproven}
-        emit(body | {"concerns": {p: list(found) for p, found in concerns.items() if found}})
-    for phase in done if not as_json else ():
-        message = state.files.text(layout.complete(read_work(state.files, phase).folder))
-        click.echo(f"{phase}: {(message or 'Phase complete').strip()}{_by(state, phase)}")
-    sys.exit(code)
-
-
 @command.command()
 @feature_argument
 @click.option("--until", type=click.Choice(list(REVIEWED)), help="The last phase to do.")
 @click.option("--auto", is_flag=True, help="Do not stop for a reviewer's concerns.")
-@_fail_option
+@fail_option
 @wait_option
 @json_option
 def run(
@@ -255,12 +228,8 @@ def run(
         raise RondelError(f"{ref.name} is {word(state.meta, 'status')}; start another feature")
     if state.due not in REVIEWED or (until and PHASES.index(state.due) > PHASES.index(until)):
         raise NothingToDo(f"{ref.name}: every phase is done; `rondel feature finish` ends it")
-    before = state.completed
-    request = {"command": "run", "until": until, "auto": auto}
-    report = _ask_and_drive(hall, ref, request, as_json=as_json, wait=wait)
-    after: State = hall.state(ref)
-    done = [p for p in REVIEWED if p in after.completed - before]
-    _leave(hall, ref, report, done, fail=fail, as_json=as_json)
+    request = {"command": "run", "until": until, "auto": auto, "before": sorted(state.completed)}
+    _ask_and_run(hall, ref, request, fail=fail, as_json=as_json, wait=wait)
 
 
 @command.command()
@@ -312,7 +281,7 @@ def _show(hall: Hall, ref: SessionRef) -> None:
         if record is not None:
             ended = stamped(record, "completed")
             words = (
-                f"completed {ended}{_by(state, phase)}"
+                f"completed {ended}{made_by(state, phase)}"
                 if ended
                 else f"under way since {stamped(record, 'started')}"
             )
@@ -325,10 +294,6 @@ def _show(hall: Hall, ref: SessionRef) -> None:
         click.echo(f"  waits for: {found.waiting_for}")
     if found.next:
         click.echo(f"  next: {found.next}")
-
-
-def _by(state: State, phase: str) -> str:
-    return ", not made by Rondel" if phase in state.foreign else ""
 
 
 @command.command()

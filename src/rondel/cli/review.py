@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.markdown import Markdown
 
 from rondel.api import Hall, now
 from rondel.cli.common import (
     agents_option,
+    conclude,
     console,
     drive,
     emit,
+    fail_option,
     here,
     json_option,
-    report_json,
+    print_markdown,
     say,
     wait_option,
 )
@@ -41,7 +40,6 @@ from rondel.workflows.review.sarif import to_sarif
 from rondel.workflows.review.signing import Made, made
 from rondel.workflows.review.target import Kind, branch_of, parse_target, pins_of
 
-NOT_APPROVED = 4
 session_option = click.option(
     "--session", help="Any unique part of its name; else the newest of this branch."
 )
@@ -94,11 +92,7 @@ def command() -> None:
 @click.option("--quick", is_flag=True, help="Fewer reviewers, no discourse, no refuters.")
 @click.option("--again", is_flag=True, help="A new round even though nothing changed.")
 @click.option("--restart", is_flag=True, help="Put an unfinished round aside and begin it anew.")
-@click.option(
-    "--fail-on-changes/--no-fail-on-changes",
-    default=None,
-    help="Exit 4 when the verdict is not an approval; the default where CI is set.",
-)
+@fail_option
 @click.option("--sarif", type=click.Path(path_type=Path), help="Leave the findings as SARIF, too.")
 @agents_option
 @wait_option
@@ -106,7 +100,7 @@ def command() -> None:
 def start(
     target: str | None,
     pr: int | None,
-    fail_on_changes: bool | None,
+    fail: bool | None,
     sarif: Path | None,
     agents_max: int | None,
     wait: bool,
@@ -131,24 +125,11 @@ def start(
         say(note)
     fresh = not any(r.complete for r in files.state_of(hall.root, opened.ref).rounds)
     hall.begin(opened.ref, opened.lease, new=fresh)
-    report = drive(
-        hall,
-        opened.ref,
-        as_json=as_json,
-        agents_max=agents_max,
-        wait=wait,
-        lease=opened.lease,
-    )
+    report = drive(hall, opened.ref, as_json=as_json, agents_max=agents_max, wait=wait, lease=opened.lease)
     state = files.state_of(hall.root, opened.ref)
     if sarif and state.is_complete:
         _write_sarif(state, state.at, sarif)
-    if as_json:
-        emit(report_json(hall, opened.ref, report) | _result(state))
-    elif state.is_complete and report.exit_code == 0:
-        _print_markdown(state.files.text(state.at.final) or "")
-    if state.is_complete and state.made is not Made.HERE:
-        say(f"{state.at.final} is {state.made}; it counts as the round's end and is no approval")
-    sys.exit(_exit_code(report.exit_code, state, fail_on_changes))
+    conclude(hall, opened.ref, report, as_json=as_json, fail=fail)
 
 
 def _wish(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any]) -> files.Wish:
@@ -163,33 +144,6 @@ def _wish(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any
         kind_of=lambda role: hall.config.agent_for(role).kind,
         **options,
     )
-
-
-def _exit_code(code: int, state: ReviewState, fail_on_changes: bool | None) -> int:
-    """4 when the verdict is not an approval of Rondel's and somebody must notice."""
-    wanted = bool(os.environ.get("CI")) if fail_on_changes is None else fail_on_changes
-    approved = state.meta.get("verdict") == "APPROVE" and state.made is Made.HERE
-    return NOT_APPROVED if code == 0 and wanted and state.is_complete and not approved else code
-
-
-def _result(state: ReviewState) -> dict[str, object]:
-    meta = state.meta if state.is_complete else {}
-    return {
-        "round": state.at.number,
-        "complete": state.is_complete,
-        "verdict": meta.get("verdict"),
-        "counts": meta.get("synthesis_counts"),
-        "final": f"{state.ref.folder}/{state.at.final}" if state.is_complete else None,
-        "made_by_rondel": state.made is Made.HERE if state.is_complete else None,
-    }
-
-
-def _print_markdown(content: str) -> None:
-    screen = console()
-    if screen.is_terminal:
-        screen.print(Markdown(content, hyperlinks=False))
-    else:
-        click.echo(content, nl=False)
 
 
 def _write_sarif(state: ReviewState, at: RoundFiles, path: Path) -> None:
@@ -245,7 +199,7 @@ def show(number: int | None, session: str | None, sarif: Path | None, as_json: b
     state = _session(hall, session)
     if state.is_flat and number is None and not sarif:
         final = state.files.text("final.md") or ""
-        emit({"flat": True, **_parsed(final), "session": state.ref.name}) if as_json else _print_markdown(
+        emit({"flat": True, **_parsed(final), "session": state.ref.name}) if as_json else print_markdown(
             final
         )
         return
@@ -256,7 +210,7 @@ def show(number: int | None, session: str | None, sarif: Path | None, as_json: b
     final = state.files.text(at.final) or ""
     by = made(state.files, at)
     if not as_json:
-        _print_markdown(final)
+        print_markdown(final)
         if by is not Made.HERE:
             say(f"{at.final} is {by}")
         return

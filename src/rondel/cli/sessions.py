@@ -18,6 +18,7 @@ from rondel.cli.common import (
     agents_option,
     console,
     emit,
+    fail_option,
     here,
     json_option,
     no_run_option,
@@ -205,6 +206,7 @@ def _going_on(command: F) -> F:
         click.option(
             "--retry", "unpark", is_flag=True, help="Ask parked agents again, too, before their time."
         ),
+        fail_option,
         wait_option,
         agents_option,
         json_option,
@@ -219,6 +221,7 @@ class _Going(TypedDict):
 
     agents_max: int | None
     as_json: bool
+    fail: bool | None
     refresh: bool
     unpark: bool
     wait: bool

@@ -19,6 +19,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
+from rondel.model.conclusion import Conclusion
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
@@ -132,6 +133,12 @@ class Workflow(ABC, Generic[S]):
     @abstractmethod
     def summary(self, state: S) -> Summary:
         """The session in short. Cheap: it is asked for thousands of sessions."""
+
+    def conclusion(self, state: S) -> Conclusion:
+        """What the session came to, said and returned when a run ends, whichever command ran it."""
+        foreign = self.summary(state).foreign
+        words = f"not made by Rondel, and so no approval: {', '.join(foreign)}"
+        return Conclusion(approved=False, notes=(words,)) if foreign else Conclusion()
 
     def document(self, state: S) -> dict[str, object]:
         """The workflow's own state document after reconciliation, and what is derived from it."""

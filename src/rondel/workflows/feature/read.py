@@ -52,6 +52,7 @@ class Request:
     auto: bool = False  # go on past a reviewer's concerns
     how: str = ""  # what to do with a phase that is under way
     proceed: bool = False  # a warning was seen
+    before: frozenset[str] | None = None  # of all phases: those that were complete when it was asked for
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,7 @@ def _request(number: int, body: object) -> Request | None:
         body.get("auto") is True,
         how if how in HOW else "",
         body.get("proceed") is True,
+        frozenset(map(str, before)) if isinstance(before := body.get("before"), list) else None,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from rondel.model.actions import Action, Ask, Decide, Probe
 from rondel.model.changes import Change
 from rondel.model.commands import answering, command_line
+from rondel.model.conclusion import Conclusion
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
@@ -20,6 +21,7 @@ from rondel.workflows.feature import layout
 from rondel.workflows.feature.apply import apply
 from rondel.workflows.feature.asking import prompt
 from rondel.workflows.feature.base import look_for_base
+from rondel.workflows.feature.conclusion import conclusion
 from rondel.workflows.feature.drafts import complaint
 from rondel.workflows.feature.files import lost, mend
 from rondel.workflows.feature.lint import Anomaly
@@ -87,6 +89,10 @@ class Feature(Workflow[State]):
     def documents(self, state: State) -> Iterable[str]:
         """See `Workflow`."""
         return (layout.META,)
+
+    def conclusion(self, state: State) -> Conclusion:
+        """See `Workflow`."""
+        return conclusion(state)
 
     def frozen(self, state: State) -> Iterable[str]:
         """See `Workflow`. A completed phase is redone by asking for it, not by the way."""

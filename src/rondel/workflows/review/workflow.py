@@ -11,12 +11,14 @@ from rondel.errors import RondelError
 from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
 from rondel.model.commands import command_line
+from rondel.model.conclusion import Conclusion
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
 from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
 from rondel.workflows.review import apply, asking, layout, plan, probes
+from rondel.workflows.review.conclusion import conclusion
 from rondel.workflows.review.layout import Phase
 from rondel.workflows.review.progress import progress_of
 from rondel.workflows.review.read import (
@@ -147,6 +149,10 @@ class Review(Workflow[ReviewState]):
             next=_next(state),
             foreign=_foreign(state),
         )
+
+    def conclusion(self, state: ReviewState) -> Conclusion:
+        """See `conclusion`."""
+        return conclusion(state)
 
     def document(self, state: ReviewState) -> dict[str, object]:
         """`state.json` after reconciliation, and what follows from the files."""
