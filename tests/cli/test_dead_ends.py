@@ -5,6 +5,7 @@ Each ending is seen in every workflow with RONDEL_SWEEP=1, otherwise in one or t
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -342,3 +343,97 @@ def test_a_review_is_shown_by_what_is_printed_wherever_head_is(world):
     world.begin()
     world.git("switch", "-q", "main")
     assert world.type(world.next).code == 0
+
+
+# -- tasks -------------------------------------------------------------------------------------
+
+
+@of("task", every=("task",))
+@pytest.mark.parametrize("way", ["run", "resume", "task resume", "task run"])
+def test_a_task_that_failed_is_tried_again_by_every_command_that_goes_on(world, way):
+    world.answer([{"role": "task.*", "fail": "no"}])
+    world.begin()
+    world.rondel("status", name_of(world))
+    world.answer(GOOD)
+    session = () if way == "task run" else (name_of(world),)
+    said = world.rondel(*way.split(), *session)
+    assert (said.code, world.next) == (0, "rondel task complete"), said
+
+
+@of("task", every=("task",))
+def test_a_task_that_a_person_blocked_runs_only_when_it_is_named(world):
+    world.rondel(*BEGIN["task"][0])
+    world.rondel("task", "add", "First")
+    world.rondel("task", "add", "Second")
+    path = world.session / ".task/IMPL-1.json"
+    path.write_text(path.read_text().replace('"pending"', '"blocked"'))
+    said = world.rondel("task", "run")
+    assert (said.code, "IMPL-1 is blocked" in said.err) == (1, True), said
+    assert world.rondel("resume", name_of(world)).code == 1
+    assert world.type(world.next).code == 0, "it names the task"
+
+
+@of("task", every=("task",))
+@pytest.mark.parametrize("tasks", [0, 1, 2])
+def test_a_plan_that_failed_is_asked_for_again_by_what_is_printed(world, tasks):
+    """Without tasks, with one that is open, and with nothing but completed ones."""
+    world.rondel(*BEGIN["task"][0])
+    if tasks:
+        world.rondel("task", "add", "First")
+    if tasks > 1:
+        world.rondel("task", "run")
+    world.answer([{"role": "task.planner", "fail": "no"}])
+    assert world.rondel("task", "plan", "More of it").code == 1
+    asked = world.asked
+    plan = json.dumps([{"title": "More"}])
+    world.answer([{"role": "task.planner", "reply": f"```json\n{plan}\n```"}, *GOOD])
+    assert world.type(world.next).code == 0, world.said
+    assert world.asked == asked + 1
+    assert world.next == "rondel task run"
+
+
+@of("task", every=("task",))
+def test_a_task_that_waits_for_another_says_for_which_and_what_to_type(world):
+    world.rondel(*BEGIN["task"][0])
+    for words in (("First",), ("Second", "--depends-on", "IMPL-1"), ("Third", "--depends-on", "IMPL-2")):
+        world.rondel("task", "add", *words)
+    said = world.rondel("task", "run", "IMPL-3")
+    assert said.code == 3
+    assert "IMPL-3 waits for IMPL-1, IMPL-2" in said.err
+    assert world.next == "rondel task run IMPL-1 IMPL-2 IMPL-3"
+    assert (world.asked, world.rondel("resume", name_of(world)).commands) == (0, said.commands)
+    assert world.type(world.next).code == 0
+    assert world.asked == 3
+
+
+@of("task", every=("task",))
+def test_a_task_that_waits_for_one_that_failed_names_it(world):
+    world.rondel(*BEGIN["task"][0])
+    world.rondel("task", "add", "First")
+    world.rondel("task", "add", "Second", "--depends-on", "IMPL-1")
+    world.answer([{"role": "task.*", "fail": "no"}])
+    said = world.rondel("task", "run")
+    assert (said.code, "IMPL-2 waits for IMPL-1" in said.err) == (1, True), said
+    world.answer(GOOD)
+    leads_on(world)
+
+
+@of("task", every=("task",))
+def test_a_task_file_that_cannot_be_read_holds_up_only_what_depends_on_it(world):
+    world.rondel(*BEGIN["task"][0])
+    for words in (("First",), ("Second", "--depends-on", "IMPL-1"), ("Third",)):
+        world.rondel("task", "add", *words)
+    path = world.session / ".task/IMPL-1.json"
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2])
+    said = world.rondel("task", "run")
+    assert said.code == 1
+    assert "IMPL-2 cannot run (IMPL-2 depends on IMPL-1, and .task/IMPL-1.json cannot be read)" in said.err, (
+        said
+    )
+    assert "there is no IMPL-1.json" not in said.err
+    assert (world.asked, world.next) == (1, "rondel doctor"), "IMPL-3 was done"
+    assert ".task/IMPL-1.json" in world.type(world.next).out + world.said.err
+    path.write_text(whole)
+    assert world.rondel("task", "run").code == 0
+    assert world.asked == 3

@@ -236,7 +236,7 @@ def test_a_new_id_is_never_one_that_is_there(numbers):
 
 def test_files_that_are_no_json_are_named(tmp_path):
     found = read.read(FrozenSnapshot({".task/IMPL-1.json": "{"}), read.ref_of("WFS-x"))
-    assert [p.file for p in found.damage] == [".task/IMPL-1.json"]
+    assert list(found.unread.values()) == [".task/IMPL-1.json"]
 
 
 def test_the_snapshot_of_the_tests_is_read():

@@ -36,6 +36,7 @@ from rondel.workflows.task.graph import derived_status
 from rondel.workflows.task.schema import OPEN, TaskStatus, TaskType
 from rondel.workflows.task.state import State
 from rondel.workflows.task.summarise import effective_status
+from rondel.workflows.task.validate import DEPENDS_ON
 from rondel.workflows.task.views import draw
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -356,6 +357,10 @@ def replan(task_id: str, text: str, session: str | None, as_json: bool) -> None:
 
 
 def _known(state: State, task_id: str) -> TaskStatus:
+    if task_id in state.unread:
+        raise RondelError(
+            f"{state.ref.folder}/{state.unread[task_id]} cannot be read; `rondel doctor` says more"
+        )
     if task_id not in state.tasks:
         there = ", ".join(state.graph.order) or "none"
         raise UsageError(f"there is no task {task_id!r}; there are: {there}")
@@ -379,7 +384,8 @@ def _propose(hall: Hall, ref: SessionRef, request: dict[str, object], *, as_json
 def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | None, as_json: bool) -> None:
     """Run every task whose dependencies are completed, or only those named.
 
-    A blocked task that is named is tried again from its first step.
+    A task that failed is tried again from its first step; one that a person blocked only when
+    it is named.
     """
     hall = here()
     ref = _session(hall, session)
@@ -419,17 +425,26 @@ def _open_leaves(state: State, task_ids: tuple[str, ...]) -> list[str]:
 
 
 def _refuse_unusable(state: State, task_ids: tuple[str, ...]) -> None:
-    """Say before anything is changed which tasks cannot run as they are."""
-    wrong = [f"{t}: {state.unusable[t]}" for t in _open_leaves(state, task_ids) if t in state.unusable]
-    if wrong:
-        raise RondelError("nothing was run, because these cannot:\n  " + "\n  ".join(wrong))
+    """Say before anything is changed which tasks cannot run as they are.
+
+    One that only depends on a task that is not there holds nobody else up: the others run.
+    """
+    wanted = _open_leaves(state, task_ids)
+    wrong = [t for t in wanted if t in state.unusable]
+    lost = {f.file for f in state.findings if f.rule == DEPENDS_ON} - {
+        f.file for f in state.findings if f.stops and f.rule != DEPENDS_ON
+    }
+    goes_on = len(wrong) < len(wanted) and all(state.tasks[t].file in lost for t in wrong)
+    if wrong and (task_ids or not goes_on):
+        listed = "\n  ".join(f"{t}: {state.unusable[t]}" for t in wrong)
+        raise RondelError(f"nothing was run, because these cannot:\n  {listed}")
 
 
 def _refuse_nothing(state: State, task_ids: tuple[str, ...]) -> None:
     """Say that there is nothing to run."""
-    if not state.tasks:
+    if not state.names:
         raise NothingToDo('there are no tasks; `rondel task plan "…"` or `rondel task add "…"`')
-    if not _open_leaves(state, task_ids):
+    if not _open_leaves(state, task_ids) and not state.unread:
         raise NothingToDo("every task is completed; `rondel task complete` ends the session")
 
 
@@ -501,7 +516,10 @@ def validate(session: str | None, as_json: bool) -> None:
     """Check the task files against the integrity rules."""
     hall = here()
     state = _state(hall, _session(hall, session))
-    found = [{"file": p.file, "rule": "required-fields", "message": p.message} for p in state.damage]
+    found = [
+        {"file": f, "rule": "required-fields", "message": f"{f} cannot be read: it is not a JSON object"}
+        for f in state.unread.values()
+    ]
     found += [{"file": f.file, "rule": f.rule, "message": f.message} for f in state.findings]
     if as_json:
         emit_json(found)

@@ -198,6 +198,18 @@ def reopened(state: State, task_id: str, at: datetime, why: str) -> list[Change]
     ]
 
 
+def again(state: State, at: datetime) -> list[Change]:
+    """The changes that make due again what failed of the tasks that a run is for.
+
+    A task that was blocked without an error was blocked by a person, and waits to be named.
+    """
+    if state.request.kind != "run":
+        return []
+    leaves = [t for t in state.graph.leaves if state.selected(t)]
+    failed = [t for t in leaves if state.tasks[t].status is TaskStatus.BLOCKED and state.tasks[t].error]
+    return [c for t in failed for c in reopened(state, t, at, f"tried again after: {state.tasks[t].error}")]
+
+
 def declared(state: State, task_id: str, at: datetime, why: str) -> list[Change]:
     """The changes that make a task completed by a person's word: the word itself, then its summary."""
     task = state.tasks[task_id]

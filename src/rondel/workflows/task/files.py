@@ -182,7 +182,7 @@ def add(
     title = " ".join(title.split())
     state = state_of(root, ref)
     _check_new(state, title, parent, focus_paths, depends_on)
-    taken = set(state.tasks)
+    taken = set(state.names)
     for _ in range(TRIES):
         task_id = ids.next_sub(parent, taken) if parent else ids.next_main(taken)
         body = new_task(

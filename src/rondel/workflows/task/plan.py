@@ -28,16 +28,18 @@ def plan(state: State) -> Iterator[Action]:
 
 def _due_now(state: State) -> Iterator[Action]:
     if state.session.status is not SessionStatus.COMPLETED:
-        if state.request.kind in KINDS:
-            yield from _proposal(state)
-        elif state.request.kind == "run":
+        yield from proposing(state)
+        if state.request.kind == "run":
             yield from _work(state)
     if not is_drawn(state):
         yield Derive(layout.TODO, title="generated documents")
 
 
-def _proposal(state: State) -> Iterator[Action]:
+def proposing(state: State) -> Iterator[Action]:
+    """The proposal that was asked for last, while it is not there."""
     request = state.request
+    if request.kind not in KINDS:
+        return
     path = layout.proposal_file(request.number, request.kind, request.task_id)
     if path.rpartition("/")[2] not in state.proposals:
         space = Workspace(Access.READ, base=request.base) if request.base else Workspace()

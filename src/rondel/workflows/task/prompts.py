@@ -104,7 +104,7 @@ def proposal_prompt(state: State) -> str:
             "id": request.task_id,
             "task": json.dumps(task.document if task else {}, indent=2, ensure_ascii=False),
             "tasks": json.dumps(tasks, indent=2, ensure_ascii=False),
-            "free": ids.next_main(state.tasks),
+            "free": ids.next_main(state.names),
             "types": ", ".join(TaskType),
             "agents": ", ".join(Agent),
             "schema": _load("schema"),

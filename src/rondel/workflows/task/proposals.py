@@ -61,7 +61,7 @@ def _entry_problem(entry: object) -> str | None:
 
 def _plan(state: State, entries: list[Document]) -> Proposal:
     """New tasks beside those that are there; ids are those of the answer, or the next free ones."""
-    taken = set(state.tasks)
+    taken = set(state.names)
     new: dict[str, Document] = {}
     for entry in entries:
         given = entry.get("id")
@@ -89,7 +89,7 @@ def _breakdown(state: State, entries: list[Document]) -> Proposal:
     new: dict[str, Document] = {}
     for entry in entries:
         given = entry.get("id")
-        task_id = given if isinstance(given, str) else ids.next_sub(parent.id, [*state.tasks, *new])
+        task_id = given if isinstance(given, str) else ids.next_sub(parent.id, [*state.names, *new])
         if ids.parent_of(task_id) != parent.id or task_id in state.tasks or task_id in new:
             return Proposal(
                 error=f"{task_id!r} is no new subtask of {parent.id}; use {parent.id}.1, {parent.id}.2 …"

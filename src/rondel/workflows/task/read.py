@@ -12,7 +12,6 @@ from dataclasses import replace
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.marks import begun_here, mark
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.task import graph as graphs
 from rondel.workflows.task import layout
@@ -71,7 +70,7 @@ def read(
     given: Given = NOTHING_GIVEN,
 ) -> State:
     """What the files show."""
-    stated, doubles, damage = _tasks(files)
+    stated, doubles, unread = _tasks(files)
     begun = begun_here(files)
     touched = {n.rstrip("/") for f in (layout.STEPS, layout.WORK) for n in files.names(f)}
     work = {t: work_on(files, t) for t in touched if t in stated}
@@ -79,7 +78,7 @@ def read(
     found = {t: _claim(one, summaries, begun, work.get(t, NO_WORK)) for t, one in stated.items()}
     tasks = {t: _counted(one, found[t]) for t, one in stated.items()}
     graph = graphs.build(tasks)
-    findings = tuple(validate(tasks, graph, doubles))
+    findings = tuple(validate(tasks, graph, doubles, unread))
     by_file = {t.file: t.id for t in tasks.values()}
     stops: dict[str, str] = {}
     for finding in findings:
@@ -109,7 +108,7 @@ def read(
         allowed=allowed,
         is_marked=newest == ref.id,
         markers=markers,
-        damage=tuple(damage),
+        unread=unread,
         has_steps=any(t.steps for t in tasks.values()),
     )
 
@@ -218,18 +217,18 @@ def completion_mark(begun: str, task_id: str, number: int) -> str:
     return mark(begun, "task", task_id, str(number))
 
 
-def _tasks(files: Snapshot) -> tuple[dict[str, Task], list[Task], list[Problem]]:
-    """The tasks by id, those whose id another one has, and what cannot be read."""
+def _tasks(files: Snapshot) -> tuple[dict[str, Task], list[Task], dict[str, str]]:
+    """The tasks by id, those whose id another one has, and the files that cannot be read."""
     tasks: dict[str, Task] = {}
     doubles: list[Task] = []
-    damage: list[Problem] = []
+    unread: dict[str, str] = {}
     for name in sorted(files.names(layout.TASKS)):
         if name.startswith(".") or not name.endswith(".json"):
             continue
         path = f"{layout.TASKS}/{name}"
         task = task_from(path, files.json(path))
         if task is None:
-            damage.append(Problem("task-unreadable", path, f"{path} is not a JSON object", "mend it by hand"))
+            unread[name.removesuffix(".json")] = path
         elif task.id not in tasks:
             tasks[task.id] = task
         elif path == layout.task_file(task.id):
@@ -237,7 +236,7 @@ def _tasks(files: Snapshot) -> tuple[dict[str, Task], list[Task], list[Problem]]
             tasks[task.id] = task
         else:
             doubles.append(task)
-    return tasks, doubles, damage
+    return tasks, doubles, unread
 
 
 def _session(

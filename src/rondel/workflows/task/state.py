@@ -9,7 +9,6 @@ from enum import StrEnum
 from rondel.model.actions import Action
 from rondel.model.identity import Identity
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem
 from rondel.model.workflow import SessionRef
 from rondel.workflows.task import ids
 from rondel.workflows.task.complexity import Complexity
@@ -135,7 +134,7 @@ class State:
     allowed: frozenset[str]
     is_marked: bool  # the newest marker is this session's: it is the active one
     markers: int = 1  # how many sessions have one
-    damage: tuple[Problem, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)  # task files that cannot be read, by their ids
     has_steps: bool = False  # whether any task does
     identity: Identity | None = None
     # What is costly to make and holds until a task changes in more than its status.
@@ -161,8 +160,14 @@ class State:
 
     @property
     def all_completed(self) -> bool:
-        """Whether every leaf is completed."""
-        return bool(self.graph.leaves) and self.front.completed == len(self.graph.leaves)
+        """Whether every leaf is completed; of a file that cannot be read nobody knows."""
+        leaves = len(self.graph.leaves)
+        return leaves > 0 and self.front.completed == leaves and not self.unread
+
+    @property
+    def names(self) -> list[str]:
+        """Every id that is taken."""
+        return [*self.tasks, *self.unread]
 
     def selected(self, leaf: str) -> bool:
         """Whether a leaf is among those that the person asked for."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from rondel.model.actions import Decide
+from rondel.model.actions import Ask, Decide
 from rondel.model.commands import OWN_WORDS, answering, command_line
 from rondel.model.marks import FOREIGN
 from rondel.model.summary import Problem, Status, Summary
-from rondel.workflows.task import layout
+from rondel.workflows.task import ids, layout
 from rondel.workflows.task.graph import can_still_run, derived_status
-from rondel.workflows.task.plan import questions
+from rondel.workflows.task.plan import proposing, questions
 from rondel.workflows.task.schema import Task, TaskStatus
 from rondel.workflows.task.state import Claim, SessionStatus, State
 
@@ -50,10 +50,13 @@ def _status(state: State, question: str | None) -> tuple[Status, str | None]:
         return Status.DAMAGED, None
     if question:
         return Status.WAITING, None
-    stuck = stuck_leaves(state) if _runs(state) and not _can_go_on(state) else []
-    if stuck:
+    stands = _runs(state) and not _can_go_on(state)
+    if stands and (stuck := stuck_leaves(state)):
         named = ", ".join(stuck[:NAMED_MAX]) + (" …" if len(stuck) > NAMED_MAX else "")
         return Status.FAILED, f"nothing more can run: {named}"
+    if stands and (waits := waiting_leaves(state)):
+        named = "; ".join(f"{t} waits for {', '.join(before)}" for t, before in waits.items())
+        return Status.WAITING, f"{named}, and this run was not asked to do that"
     return (Status.ACTIVE if state.is_marked else Status.PAUSED), None
 
 
@@ -74,8 +77,30 @@ def stuck_leaves(state: State) -> list[str]:
         elif task.status is not TaskStatus.COMPLETED and leaf in state.unusable:
             found.append(f"{leaf} cannot run ({state.unusable[leaf]})")
         elif task.status is TaskStatus.PENDING and not can_still_run(state.graph, state.tasks, leaf):
-            found.append(f"{leaf} waits for a task that does not run")
-    return found
+            found.append(f"{leaf} waits for {', '.join(_before(state, leaf)) or 'a task that is not there'}")
+    return found + [f"{file} cannot be read" for t, file in state.unread.items() if state.selected(t)]
+
+
+def waiting_leaves(state: State) -> dict[str, list[str]]:
+    """The leaves that were asked for and wait for others, which were not; each with those others."""
+    found = {
+        leaf: [t for t in _before(state, leaf) if not state.selected(t)]
+        for leaf in state.graph.leaves
+        if state.tasks[leaf].status is TaskStatus.PENDING and state.selected(leaf)
+    }
+    return {leaf: before for leaf, before in found.items() if before}
+
+
+def _before(state: State, leaf: str) -> list[str]:
+    """Every leaf that is not completed and has to be before this one."""
+    found: set[str] = set()
+    left = [leaf]
+    while left:
+        needed = state.graph.needs[left.pop()] - found
+        opened = [t for t in needed if state.tasks[t].status is not TaskStatus.COMPLETED]
+        found.update(opened)
+        left += opened
+    return sorted(found - {leaf}, key=ids.order)
 
 
 def _next(state: State, open_: Sequence[Decide]) -> str:
@@ -87,21 +112,37 @@ def _next(state: State, open_: Sequence[Decide]) -> str:
         return answering((), state.ref.name, open_)
     if not state.is_marked:
         return command_line("task", "resume", state.ref.id)
-    if not state.tasks:
+    if any(isinstance(a, Ask) for a in proposing(state)):
+        return command_line("resume", state.ref.name)
+    if not state.names:
         return command_line("task", "plan", OWN_WORDS)
     if state.all_completed:
         return command_line("task", "complete")
-    return command_line("task", "run", *(() if _can_go_on(state) else _blocked(state)))
+    return _next_run(state)
 
 
-def _blocked(state: State) -> list[str]:
-    """The tasks that run again only when a person names them."""
-    return [t for t in state.graph.leaves if state.tasks[t].status is TaskStatus.BLOCKED]
+def _next_run(state: State) -> str:
+    """How the tasks go on, where some are open: all of them, or those that run only when they are named."""
+    blocked = [t for t in state.graph.leaves if state.tasks[t].status is TaskStatus.BLOCKED]
+    waits = waiting_leaves(state) if _runs(state) else {}
+    if _can_go_on(state):
+        return command_line("task", "run")
+    if blocked or not (waits or state.unread):
+        return command_line("task", "run", *blocked)
+    if not waits:
+        return command_line("doctor")
+    named = {*waits, *(t for before in waits.values() for t in before)}
+    return command_line("task", "run", *sorted(named, key=ids.order))
 
 
 def problems(state: State) -> Iterable[Problem]:
     """Everything that the files show and should not."""
-    yield from state.damage
+    for file in state.unread.values():
+        words = f"{file} cannot be read: it is not a JSON object"
+        repair = (
+            "put back what `git log -- .workflow` or an editor has of it, or remove it and add the task again"
+        )
+        yield Problem("task-unreadable", file, words, repair)
     yield from _of_session(state)
     for task_id in state.claimed(Claim.FOREIGN):
         yield _foreign(state.tasks[task_id])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from rondel.errors import UnsafePath
 from rondel.model.names import inside, is_safe_name
@@ -14,9 +15,10 @@ from rondel.workflows.task.graph import Graph
 from rondel.workflows.task.schema import Task
 from rondel.workflows.task.variables import Variables, prepare
 
+DEPENDS_ON = "depends-on-exists"
 RULES = (
     *("id-unique", "id-format", "parent-exists", "depth", "status", "required-fields", "focus-paths"),
-    *("flow-control", "depends-on-exists", "depends-on-cycle"),
+    *("flow-control", DEPENDS_ON, "depends-on-cycle"),
 )
 _WILD = re.compile(r"[*?\[\]{}]")
 
@@ -31,8 +33,16 @@ class Finding:
     stops: bool = False
 
 
-def validate(tasks: Mapping[str, Task], graph: Graph, doubles: Sequence[Task] = ()) -> list[Finding]:
-    """Everything that is wrong with a session's tasks; `doubles` have an id that another task has."""
+def validate(
+    tasks: Mapping[str, Task],
+    graph: Graph,
+    doubles: Sequence[Task] = (),
+    unread: Mapping[str, str] = MappingProxyType({}),
+) -> list[Finding]:
+    """Everything that is wrong with a session's tasks.
+
+    `doubles` have an id that another task has; `unread` are files, by id, that cannot be read.
+    """
     found = [
         Finding(t.file, "id-unique", f"{t.id} is the id of {tasks[t.id].file} too", stops=True)
         for t in doubles
@@ -42,7 +52,7 @@ def validate(tasks: Mapping[str, Task], graph: Graph, doubles: Sequence[Task] = 
     by_numbers = ids.index(graph.order)
     for task_id in graph.order:
         found += one(tasks[task_id])
-        found += _relations(tasks[task_id], tasks, graph, by_numbers)
+        found += _relations(tasks[task_id], tasks, graph, by_numbers, unread)
     for cycle in cycles(tasks, graph):
         way = " → ".join([*cycle, cycle[0]])
         leaf = next((t for t in cycle if t in graph.needs), cycle[0])  # only leaves can be stopped
@@ -131,12 +141,16 @@ def flow_problems(task: Task) -> list[str]:
 
 
 def _relations(
-    task: Task, tasks: Mapping[str, Task], graph: Graph, by_numbers: Mapping[ids.Numbers, str]
+    task: Task,
+    tasks: Mapping[str, Task],
+    graph: Graph,
+    by_numbers: Mapping[ids.Numbers, str],
+    unread: Mapping[str, str],
 ) -> Iterable[Finding]:
     for name in dict.fromkeys([task.parent, ids.parent_of(task.id)]):
         if name and ids.resolve(name, tasks, by_numbers) is None:
             yield Finding(
-                task.file, "parent-exists", f"{task.id} has the parent {name}, and there is no {name}.json"
+                task.file, "parent-exists", f"{task.id} has the parent {name}, and {_not_there(name, unread)}"
             )
     above = graph.parent.get(task.id)
     if above is not None and above in graph.parent:
@@ -146,7 +160,13 @@ def _relations(
     for lost in graph.missing.get(task.id, ()):
         yield Finding(
             task.file,
-            "depends-on-exists",
-            f"{task.id} depends on {lost}, and there is no {lost}.json",
+            DEPENDS_ON,
+            f"{task.id} depends on {lost}, and {_not_there(lost, unread)}",
             stops=True,
         )
+
+
+def _not_there(task_id: str, unread: Mapping[str, str]) -> str:
+    """Why a task that is named is none: its file is missing, or it is there and cannot be read."""
+    found = ids.resolve(task_id, unread, ids.index(unread))
+    return f"{unread[found]} cannot be read" if found else f"there is no {task_id}.json"

@@ -80,6 +80,10 @@ class TaskWorkflow(Workflow[State]):
         """See `Workflow`."""
         return applying.apply(state, action, outcome)
 
+    def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
+        """See `Workflow`. To try again is to do anew the tasks that failed, of those that were asked for."""
+        return applying.again(state, at) if word == "retry" else ()
+
     def documents(self, state: State) -> Iterable[str]:
         """See `Workflow`."""
         return (layout.SESSION, *(task.file for task in state.tasks.values()))
