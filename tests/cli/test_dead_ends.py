@@ -13,7 +13,7 @@ import shutil
 import pytest
 
 from support import follow
-from support.world import BEGIN, CODED, GOOD, SETTINGS, World
+from support.world import BEGIN, CODED, GOOD, SETTINGS, SUITE, World
 
 pytestmark = pytest.mark.sweep
 
@@ -437,3 +437,40 @@ def test_a_task_file_that_cannot_be_read_holds_up_only_what_depends_on_it(world)
     path.write_text(whole)
     assert world.rondel("task", "run").code == 0
     assert world.asked == 3
+
+
+# -- settings ----------------------------------------------------------------------------------
+
+WRONG_TEST = SETTINGS.replace(f"test = {json.dumps(SUITE)}", 'test = "no-such-tests --all"')
+
+
+@of("cycle", "task", "feature", every=EDITING)
+def test_a_test_command_that_is_not_there_is_the_settings_fault_and_costs_nothing(world):
+    world.configure(settings=WRONG_TEST)
+    world.begin()
+    if world.workflow == "feature":
+        world.rondel("feature", "create-tasks", "001-add-it", "--yes")
+        world.rondel("feature", "implement", "001-add-it", "--yes")
+    said, asked = world.said, world.asked
+    assert said.code == 6
+    assert re.search(r"\[project\] (test|checks \(or test\)) of the settings names a command", said.err), said
+    assert "status 127" not in said.err
+    assert world.type(world.next).code == 6
+    assert world.asked == asked, "typed before it is corrected, nobody is asked"
+    world.configure()
+    leads_on(world)
+    assert world.asked - asked <= (1 if world.workflow == "cycle" else 2), "only who comes after is asked"
+
+
+@of("feature", every=("feature",))
+def test_verification_needs_a_test_command_that_is_there(world):
+    world.begin()
+    world.rondel("feature", "create-tasks", "001-add-it", "--yes")
+    world.rondel("feature", "implement", "001-add-it", "--yes")
+    asked = world.asked
+    world.configure(settings=WRONG_TEST)
+    said = world.rondel("feature", "verify", "001-add-it")
+    assert (said.code, world.asked) == (6, asked), said
+    assert "[project] test of the settings names a command that cannot be run here" in said.err
+    world.configure()
+    leads_on(world)

@@ -20,6 +20,7 @@ class Ran:
 
     ok: bool
     output: str
+    status: int | None = 0
 
 
 class Shell:
@@ -43,7 +44,7 @@ class Shell:
             shutil.rmtree(spool, ignore_errors=True)
         if ended.reason is not Reason.EXITED:
             words.append(f"ended: {ended.reason} ({WALL_S:g} s at most)")
-        return Ran(ended.ok, "\n".join(word for word in words if word))
+        return Ran(ended.ok, "\n".join(word for word in words if word), ended.code)
 
     def spool(self, cwd: Path) -> Path:
         """Where the output of a command in this folder is, while it runs."""

@@ -29,6 +29,7 @@ from rondel.agents.worktrees import ASIDE, Mark, Worktrees, read_only, writable
 from rondel.errors import GitError, RondelError
 from rondel.model.digests import digest
 from rondel.model.names import slug
+from rondel.model.trouble import NOT_RUN, no_command
 
 KEPT = "refs/rondel/kept"
 UNUSED_S = 86_400.0
@@ -190,6 +191,8 @@ class Workspaces:
 
         def complaint() -> str | None:
             ran = self._shell(checks, path) if checks else Ran(ok=True, output="")
+            if ran.status in NOT_RUN:
+                raise no_command("[project] checks (or test)", ran.output)
             return None if ran.ok else ran.output
 
         with self._trees.locked("integrate"):

@@ -28,7 +28,7 @@ from rondel.model.digests import digest
 from rondel.model.identity import home
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Ended, Outcome, Usage
-from rondel.model.trouble import machine
+from rondel.model.trouble import NOT_RUN, machine, no_command
 from rondel.model.workflow import Look
 from rondel.store import files
 from rondel.store.disk import explained
@@ -403,6 +403,8 @@ class Performer(Generic[S]):
             return replace(outcome, ended=cut.ended, error=cut.error)
         if exit_.code != 0:
             words = process.plain(_read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip())
+            if run.setting and exit_.code in NOT_RUN and not collected:
+                raise no_command(run.setting, words)
             return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
         return outcome
 

@@ -73,6 +73,7 @@ class Run:
     collect: tuple[str, ...] = ()  # files of the workspace that come back in the outcome
     attempts_max: int = 1
     exclusive: str | None = None  # at most one action with this word at a time
+    setting: str = ""  # which one names the command; said where it cannot be run
     title: str = ""
 
 

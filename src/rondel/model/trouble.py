@@ -55,6 +55,16 @@ def trouble_said(words: str) -> str | None:
     return _MEANT[found[1]] if found else None
 
 
+NOT_RUN = (126, 127)  # a shell's status for a command that cannot be executed, or is not there
+
+
+def no_command(setting: str, words: str) -> MachineTrouble:
+    """A setting names a command that this machine cannot run, which says nothing about any code."""
+    said = (words.strip().splitlines() or ["it cannot be executed"])[-1]
+    why = f"names a command that cannot be run here ({said}); correct it, then go on"
+    return MachineTrouble(f"{setting} of the settings {why}")
+
+
 @contextmanager
 def machine(doing: str, what: object = "") -> Iterator[None]:
     """Trouble of the machine in here is raised as such, naming what was being done; the rest passes."""

@@ -97,7 +97,8 @@ def _problem(outcome: Outcome, run: TestRun, report: bytes | None, *, readable: 
 
 
 def _tail(outcome: Outcome) -> str:
-    return " ".join((outcome.error or outcome.text).split())[-MESSAGE_MAX:]
+    words = outcome.error.removeprefix(f"status {outcome.exit_code}: ") or outcome.text
+    return " ".join(words.split())[-MESSAGE_MAX:]
 
 
 def _cases(report: bytes) -> list[tuple[str, str, str]] | None:

@@ -197,6 +197,7 @@ def _testing(state: State, turn: Turn) -> Action:
         },
         timeout_s=state.request.test_timeout_s,
         collect=(junit, coverage),
+        setting="[project] test",
         title="tests",
     )
 

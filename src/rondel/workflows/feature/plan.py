@@ -225,6 +225,7 @@ def _evidence(state: State, work: Work) -> Action | None:
             work.checks,
             workspace=Workspace(Access.WRITE, base=work.base.commit),  # set up, and tests may build there
             timeout_s=CHECKS_S,
+            setting="[project] test",
             title="verify: the project's tests",
         )
     return None
