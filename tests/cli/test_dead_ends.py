@@ -474,3 +474,81 @@ def test_verification_needs_a_test_command_that_is_there(world):
     assert "[project] test of the settings names a command that cannot be run here" in said.err
     world.configure()
     leads_on(world)
+
+
+# -- words -------------------------------------------------------------------------------------
+
+
+@of("feature", every=("feature",))
+def test_a_hotfix_is_implemented_next(world):
+    said = world.rondel("feature", "start", "Add it", "--mode", "hotfix", "--description", "It must add.")
+    assert said.commands == ["rondel feature implement 001-add-it"]
+    assert world.type(said.commands[0]).code == 0, world.said
+    assert world.next == "rondel feature verify 001-add-it"
+    assert world.type(world.next).code == 0
+    assert world.next == "rondel feature finish 001-add-it"
+
+
+@of("feature", every=("feature",))
+def test_finish_names_the_first_phase_that_is_missing(world):
+    world.begin()
+    world.rondel("feature", "create-tasks", "001-add-it", "--yes")
+    said = world.rondel("feature", "finish", "001-add-it", "--merge")
+    assert (said.code, "`rondel feature implement 001-add-it` makes it" in said.err) == (1, True), said
+    world.rondel("feature", "implement", "001-add-it", "--yes")
+    path = world.session / ".meta.json"
+    meta = json.loads(path.read_text())
+    stamp = {"started": "2026-01-01T00:00:00Z", "completed": "2026-01-02T00:00:00Z"}
+    path.write_text(json.dumps(meta | {"phases": meta["phases"] | {"implement": stamp, "verify": stamp}}))
+    shutil.rmtree(world.session / ".rondel/parts/implement")
+    (world.session / "tasks.md").write_text("# Tasks\n\n- [x] done\n")
+    said = world.rondel("feature", "finish", "001-add-it", "--merge")
+    assert "no approval: implement, verify; `rondel feature implement 001-add-it --yes`" in said.err, said
+
+
+@of("task", "cycle", every=WORKFLOWS)
+@pytest.mark.parametrize("word", ["pause", "stop"])
+def test_pause_and_stop_say_what_they_do_and_what_is_typed_after(world, word):
+    world.answer(BROKEN)
+    world.begin()
+    said = world.rondel(word, name_of(world))
+    assert "nobody works on it; nothing starts until it is resumed" in said.err
+    world.answer(GOOD)
+    leads_on(world)
+
+
+@of("cycle", every=("cycle",))
+def test_coverage_that_was_not_measured_is_no_number(world):
+    world.begin()
+    said = world.rondel("cycle", "status")
+    assert "tests 1, 100 % passed, coverage not measured" in said.out, said
+
+
+@of("cycle", every=("cycle",))
+def test_a_plan_that_was_cut_short_is_said_and_written_again(world):
+    world.answer([{"role": "cycle.cd", "fail": "no"}, *GOOD])
+    world.begin()
+    path = world.session / "ep/plan.json"
+    whole = path.read_text()
+    path.write_text(f"mine {whole[: len(whole) // 2]}")
+    assert "ep/plan.json: it cannot be read" in world.rondel("status", name_of(world)).out
+    world.answer(GOOD)
+    said = world.rondel("resume", name_of(world))
+    assert (said.code, "ep/plan.json: it cannot be read" in said.err) == (0, True), said
+    assert json.loads(path.read_text())["tasks"][0]["status"] == "completed"
+    (kept,) = (world.session / ".rondel/aside").glob("*plan.json*")
+    assert kept.read_text().startswith("mine ")
+
+
+@of("cycle", every=("cycle",))
+def test_a_plan_of_which_nothing_is_left_is_asked_for_again(world):
+    world.answer([{"role": "cycle.cd", "fail": "no"}, *GOOD])
+    world.begin()
+    for path in (world.session / "ep/plan.json", *world.session.glob(".rondel/parts/**/plan*.json")):
+        path.write_text("{")
+    state = world.session.with_name(f"{world.session.name.removesuffix('.progress')}.json")
+    body = json.loads(state.read_text())
+    state.write_text(json.dumps({k: v for k, v in body.items() if k != "plan"}))
+    world.answer(GOOD)
+    leads_on(world)
+    assert json.loads((world.session / "ep/plan.json").read_text())["tasks"]

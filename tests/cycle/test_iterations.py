@@ -671,10 +671,20 @@ def test_a_task_that_a_person_adds_to_the_plan_is_worked_on(tmp_path):
     path.write_text(json.dumps(plan))
     assert [a.path.rpartition("/")[2] for a in loop.due()] == ["TASK-001.md", "MINE.md"]
     path.write_text("{ broken")
+    assert [a.path for a in loop.due()] == ["ep/plan.json"], "it is written again, as it was accepted"
+    assert "plan-invalid" in {p.rule for p in loop.state.problems}
+    loop.run()
+    assert [t["id"] for t in json.loads(path.read_text())["tasks"]] == ["TASK-001"]
+
+
+def test_a_plan_that_a_person_made_unusable_is_theirs_to_correct(tmp_path):
+    loop = until(Loop(tmp_path), "cd/TASK-001.md")
+    path = loop.folder / "ep/plan.json"
+    path.write_text('{"tasks": []}')
     assert [a.path.rpartition("/")[2] for a in loop.due()] == ["TASK-001.md"]
     assert "plan-invalid" in {p.rule for p in loop.state.problems}
     loop.run()
-    assert path.read_text() == "{ broken", "what a person broke is theirs to mend"
+    assert path.read_text() == '{"tasks": []}'
 
 
 def test_a_cycle_of_another_tool_goes_on_where_it_was(tmp_path):

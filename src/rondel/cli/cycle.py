@@ -21,7 +21,7 @@ from rondel.cli.common import (
     wait_option,
 )
 from rondel.cli.groups import Commands
-from rondel.cli.sessions import problem_json, summary_json
+from rondel.cli.sessions import leave_word, problem_json, summary_json
 from rondel.errors import Held, UsageError
 from rondel.model.commands import command_line
 from rondel.model.summary import Status, Summary
@@ -33,6 +33,7 @@ from rondel.workflows.cycle.leave import restore
 from rondel.workflows.cycle.models import AGENTS, CycleState
 from rondel.workflows.cycle.models import schema as state_schema
 from rondel.workflows.cycle.state import State
+from rondel.workflows.cycle.validating import coverage_words
 from rondel.workflows.cycle.words import FeedbackType
 
 KIND = {"ra": "requirement_update", "ep": "clarification", "cd": "issue_fix", "vas": "clarification"}
@@ -120,7 +121,7 @@ def pause(cycle: str | None, at_once: bool) -> None:
     """Let a cycle rest before its next action; everything is kept."""
     hall = here()
     ref = hall.find(cycle, "cycle")
-    _control(hall, ref, "stop" if at_once else "pause")
+    leave_word(hall, ref, "stop" if at_once else "pause")
 
 
 @command.command()
@@ -132,7 +133,7 @@ def stop(cycle: str | None, finish: bool) -> None:
     """Stop a cycle: end the agents that are under way; everything is kept, and `resume` goes on."""
     hall = here()
     ref = hall.find(cycle, "cycle")
-    _control(hall, ref, "pause" if finish else "stop")
+    leave_word(hall, ref, "pause" if finish else "stop")
 
 
 @command.command()
@@ -285,7 +286,8 @@ def _status_lines(state: State, cycle: CycleState, found: Summary) -> Iterator[s
         yield f"{view.task.id}  {view.stage.value}  {view.task.description.splitlines()[0]}"
     if cycle.test_results:
         tests = cycle.test_results
-        yield f"tests {tests.total_tests}, {tests.pass_rate:g} % passed, coverage {tests.coverage:g} %"
+        coverage = coverage_words(state, tests.coverage)
+        yield f"tests {tests.total_tests}, {tests.pass_rate:g} % passed, {coverage}"
     for decision in state.pending_decisions:
         options = ", ".join(f"{i} {o}" for i, o in enumerate(decision.options, 1))
         yield f"decision {decision.id}: {decision.description} [{options}]"
@@ -376,13 +378,6 @@ def _change(hall: Hall, ref: SessionRef, *steps: Step) -> None:
     if state.cycle is None:
         raise UsageError("; ".join(p.message for p in state.problems))
     hall.change(ref, [*restore(state), state.edit(now(), *steps)])
-
-
-def _control(hall: Hall, ref: SessionRef, word: str) -> None:
-    if hall.control(ref, word):
-        say(f"{ref.name}: {word} asked for; its driver stops before the next action")
-    else:
-        say(f"{ref.name}: it rests; `{command_line('cycle', 'resume', ref.id)}` goes on")
 
 
 def _go_on(

@@ -7,11 +7,12 @@ from enum import StrEnum
 
 from rondel.api import Hall
 from rondel.errors import GitError, RondelError
+from rondel.model.commands import command_line
 from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.ending import ending, unfinished
 from rondel.workflows.feature.meta import title, word
-from rondel.workflows.feature.phases import ABANDONED, BRAINSTORM, COMPLETED, REVIEWED
+from rondel.workflows.feature.phases import ABANDONED, BRAINSTORM, COMPLETED, IMPLEMENT, REVIEWED
 from rondel.workflows.feature.read import State
 
 SHOWN_MAX = 10
@@ -56,13 +57,14 @@ def _check(hall: Hall, state: State, way: Way, worktree: str, *, force: bool) ->
     open_tasks = unfinished(state)
     if open_tasks and way is not Way.ABANDON and not force:
         raise RondelError(
-            f"{len(open_tasks)} unfinished tasks: {_some(open_tasks)}; finish them, or give --force"
+            f"{len(open_tasks)} unfinished tasks: {_some(open_tasks)}; "
+            f"`{command_line('feature', IMPLEMENT, state.ref.id)}` does them, or give --force"
         )
     unproven = [p for p in state.foreign if p in APPROVING]
     if unproven and way in (Way.MERGE, Way.PR) and not force:
         raise RondelError(
             f"not made by Rondel, and so no approval: {_some(unproven)}; "
-            f"`rondel feature {unproven[-1]} {state.ref.id} --yes` does it, or give --force"
+            f"`{command_line('feature', unproven[0], state.ref.id, '--yes')}` does the first, or give --force"
         )
     if way is Way.KEEP:
         return
@@ -84,15 +86,18 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN_MAX]) + more
 
 
-def _require_branch(hall: Hall, branch: str) -> None:
-    ref = f"refs/heads/{branch}"
+def _require_branch(hall: Hall, state: State) -> None:
+    ref = f"refs/heads/{state.branch}"
     if not hall.look.git("rev-parse", "--verify", "--quiet", ref, check=False).strip():
-        raise RondelError(f"there is no branch {branch}; end the feature with --keep or --abandon")
+        makes = command_line("feature", IMPLEMENT, state.ref.id)
+        raise RondelError(
+            f"there is no branch {state.branch}; `{makes}` makes it, or end with --keep or --abandon"
+        )
 
 
 def _merge(hall: Hall, state: State) -> str:
     look, branch = hall.look, state.branch
-    _require_branch(hall, branch)
+    _require_branch(hall, state)
     here = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
     if not here or here == branch:
         raise RondelError(f"check out the branch that {branch} is to be merged into, and run it again")
@@ -108,7 +113,7 @@ def _merge(hall: Hall, state: State) -> str:
 
 def _pull_request(hall: Hall, state: State) -> str:
     look, branch = hall.look, state.branch
-    _require_branch(hall, branch)
+    _require_branch(hall, state)
     if "origin" not in look.git("remote").split():
         raise RondelError("there is no remote `origin` to push to; add one, or end with --merge or --keep")
     look.git("push", "--quiet", "--set-upstream", "origin", branch)

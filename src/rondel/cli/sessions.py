@@ -266,13 +266,21 @@ def stop(session: str | None) -> None:
 
 def _control(session: str | None, word: str) -> None:
     hall = here()
-    ref = hall.find(session)
-    if hall.control(ref, word):
-        say(f"{ref.name}: {word} asked for; its driver stops before the next action")
+    leave_word(hall, hall.find(session), word)
+
+
+def leave_word(hall: Hall, ref: SessionRef, word: str) -> None:
+    """Pause or stop a session, and say what that does, what goes on and what to type after."""
+    under_way = hall.control(ref, word)
+    if not under_way:
+        say(f"{ref.name}: nobody works on it; nothing starts until it is resumed")
+    elif word == "pause":
+        say(f"{ref.name}: paused; nothing new starts, and what is under way goes on to its end")
     else:
-        say(
-            f"{ref.name}: no driver is running; it starts nothing before `{command_line('resume', ref.name)}`"
-        )
+        say(f"{ref.name}: stopping; what is under way is ended, and what is finished is kept")
+    follows = command_line("resume", ref.name) if under_way else hall.summary(ref).next
+    if follows:
+        say(f"  next: {follows}")
 
 
 def _answering(command: F) -> F:

@@ -55,6 +55,7 @@ def _apply(state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
         layout.tests(number): validating.tested,
         layout.validation(number): validating.validated,
         layout.aggregate(number): aggregate,
+        layout.PLAN: _plan_again,
     }
     documents = {
         layout.requirements(number): layout.REQUIREMENTS,
@@ -238,6 +239,13 @@ def _plan(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
         ),
         json_file(layout.plan(turn.number), plan),
     ]
+
+
+def _plan_again(state: State, turn: Turn, _: Outcome) -> Sequence[Change]:
+    """The plan's own file as the state has it, with what became of its tasks; else as it was accepted."""
+    kept = (state.document.get("plan"), state.files.json(layout.plan(turn.number)))
+    found = next((p for p in kept if isinstance(p, dict) and not plans.check(p).error), None)
+    return [json_file(layout.PLAN, found)] if found is not None else []
 
 
 def _result_word(outcome: Outcome) -> str:

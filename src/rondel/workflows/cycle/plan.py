@@ -75,6 +75,8 @@ def _iteration(state: State, turn: Turn) -> Iterator[Action]:
         yield from _ahead(state, "ra", _analysis(state, turn))
     elif turn.plan is None:
         yield from _ahead(state, "ep", [_planning(state, turn)])
+    elif not isinstance(state.files.json(layout.PLAN), dict):
+        yield Derive(layout.PLAN, inputs=(layout.plan(turn.number),), title="the plan as it was accepted")
     elif turn.tip is None:
         yield from _coding(state, turn)
     elif turn.tests is None:

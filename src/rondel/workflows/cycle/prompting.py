@@ -13,6 +13,7 @@ from rondel.workflows.cycle.feedback import due_for
 from rondel.workflows.cycle.models import CycleState, FeedbackEntry
 from rondel.workflows.cycle.results import ResultStatus, parse_phase_result, status_of, without_phase_result
 from rondel.workflows.cycle.state import State, TaskView, Turn
+from rondel.workflows.cycle.validating import coverage_words
 from rondel.workflows.cycle.values import mappings
 
 SECTION_MAX = 60_000
@@ -112,7 +113,8 @@ def _tests(state: State, cycle: CycleState) -> str:
     found = cycle.test_results
     if found is None:
         return ""
-    lines = [f"{found.total_tests} tests, {found.pass_rate:g} % passed, coverage {found.coverage:g} %."]
+    coverage = coverage_words(state, found.coverage)
+    lines = [f"{found.total_tests} tests, {found.pass_rate:g} % passed, {coverage}."]
     run = state.turn.tests if state.turn else None
     if run is None:
         lines += [f"- failed: {name}" for name in found.failed_tests[:ENTRIES_MAX]]

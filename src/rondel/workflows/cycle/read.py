@@ -90,7 +90,7 @@ def _turn(
     if not begin:
         return turn, []
     planned = "ep" in turn.adopted or files.exists(layout.plan(number))
-    plan, problems = _plan(files, number) if planned else (None, [])
+    plan, problems = _plan(files, number, document.get("plan")) if planned else (None, [])
     tests = files.json(layout.tests(number))
     tip = files.json(layout.built(number))
     blockers = {b.id: b.status.value for b in cycle.coordination.blockers}
@@ -111,17 +111,25 @@ def _turn(
     )
 
 
-def _plan(files: Snapshot, number: int) -> tuple[Proposal, list[Problem]]:
-    """The plan as it stands in its file; where a person's edit broke it, as it was accepted."""
+def _plan(files: Snapshot, number: int, stated: object) -> tuple[Proposal | None, list[Problem]]:
+    """The plan as it stands in its file; where that is broken, as it was accepted.
+
+    A file that is no JSON any more is written again; a plan that a person made unusable is
+    theirs to correct. None where nothing usable is left: it is asked for again.
+    """
     given = files.json(layout.PLAN)
     plan = plans.check(given)
     if not plan.error:
         return plan, []
-    accepted = plans.check(files.json(layout.plan(number)))
-    problem = Problem(
-        "plan-invalid", layout.PLAN, plan.error, "mend it; until then the plan as it was accepted counts"
-    )
-    return accepted, [problem]
+    known = (plans.check(found) for found in (files.json(layout.plan(number)), stated))
+    accepted = next((found for found in known if not found.error), None)
+    if accepted is None:
+        words, repair = "it cannot be read, and no other copy of it", "the next run asks for it again"
+    elif isinstance(given, dict):
+        words, repair = plan.error, "correct it; until then the plan as it was accepted counts"
+    else:
+        words, repair = "it cannot be read", "the next run writes it again, as it was accepted"
+    return accepted, [Problem("plan-invalid", layout.PLAN, words, repair, loud=True)]
 
 
 def _tasks(files: Snapshot, turn: Turn, plan: Proposal, blockers: Mapping[str, str]) -> tuple[TaskView, ...]:

@@ -75,6 +75,16 @@ def run_of(turn: Turn) -> TestRun:
     )
 
 
+def coverage_words(state: State, stated: float) -> str:
+    """The coverage of the last test run; the document has a number also where nothing was measured."""
+    for number in sorted(layout.iterations(state.files), reverse=True):
+        found = state.files.json(layout.tests(number))
+        if isinstance(found, dict):
+            share = found.get("coverage")
+            return f"coverage {share:g} %" if isinstance(share, int | float) else "coverage not measured"
+    return f"coverage {stated:g} %"
+
+
 def validated(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
     """The archivist has judged; the summary beside it holds only what was measured."""
     result = parse_phase_result(outcome.text)

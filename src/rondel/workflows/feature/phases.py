@@ -57,7 +57,8 @@ EXPECTATIONS: dict[str, str] = {
     VERIFY: "Finish needs: Quality confirmed, implementation matches spec, ready to merge",
 }
 
-LIMITS: dict[str, int] = {"hotfix": 1, "quick": 2, "standard": 3, "full": 5}
+HOTFIX = "hotfix"
+LIMITS: dict[str, int] = {HOTFIX: 1, "quick": 2, "standard": 3, "full": 5}
 MODE = "standard"
 
 ACTIVE = "active"

@@ -30,6 +30,8 @@ from rondel.workflows.feature.phases import (
     CREATE_TASKS,
     DESIGN,
     FINISH,
+    HOTFIX,
+    IMPLEMENT,
     PHASES,
     REVIEWED,
     SPECIFY,
@@ -100,8 +102,11 @@ class State:
 
     @cached_property
     def due(self) -> str | None:
-        """The phase that is due next."""
-        return due_phase(self.meta)
+        """The phase that is due next. A hotfix has its specification from the start, and is implemented."""
+        due = due_phase(self.meta)
+        early = due is not None and PHASES.index(due) < PHASES.index(IMPLEMENT) and due not in self.partial
+        hotfix = word(self.meta, "mode").strip().lower() == HOTFIX
+        return IMPLEMENT if early and hotfix and self.files.exists(ARTIFACTS[SPECIFY]) else due
 
     @property
     def completed(self) -> frozenset[str]:
