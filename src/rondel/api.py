@@ -41,7 +41,7 @@ from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
 from rondel.model.commands import command_line
 from rondel.model.digests import digest
-from rondel.model.identity import Identity
+from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.outcomes import NO_USAGE, Usage
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
@@ -286,7 +286,26 @@ class Hall:
             for problem in self.summary(ref).problems:
                 if (ref.name, problem.rule, problem.file) not in known:
                     found.append((ref.name, problem))
+            if words := self._same_id(ref):
+                found.append((ref.name, Problem("same-id", IDENTITY, words)))
         return found
+
+    def _same_id(self, ref: SessionRef) -> str:
+        """That another session has the same id, since one is a copy of the other; empty where none has.
+
+        Both would find the same commits as their own. Which one is the copy only a person knows.
+        """
+        own = identity_of(self.files(ref).json(IDENTITY))
+        for other in self.sessions(ref.workflow) if own else ():
+            there = identity_of(self.files(other).json(IDENTITY)) if other.folder != ref.folder else None
+            if own and there and there.id == own.id:
+                made = " ".join(f"COPY/{path}" for path in (IDENTITY, RUN))
+                return (
+                    f"{ref.folder} and {other.folder} have the same id, so one is a copy of the other, and "
+                    f"both would claim the same commits; `rm -r {made}`, with the copy's folder for COPY, "
+                    "makes it a session of its own"
+                )
+        return ""
 
     def waiting(self, ref: SessionRef) -> list[Decide]:
         """The questions a person must answer now."""
@@ -345,6 +364,8 @@ class Hall:
         """
         session = self.session(ref)
         session.check_version()
+        if words := self._same_id(ref):
+            raise RondelError(words)
         return Lease.take(session.run, ref.name, command=_command())
 
     def ask_for(self, ref: SessionRef, request: Mapping[str, object], lease: Lease | None = None) -> str:
@@ -371,19 +392,7 @@ class Hall:
             return self._decide(ref, answer, path, comment, by)
 
     def _decide(self, ref: SessionRef, answer: str, path: str | None, comment: str, by: str) -> Decide:
-        due = [d for d in self.waiting(ref) if path is None or d.path == path]
-        if not due:
-            raise UsageError(
-                f"{ref.name} waits for no decision now; see `{command_line('status', ref.name)}`"
-            )
-        if len(due) > 1:
-            there = ", ".join(d.path for d in due)
-            raise UsageError(f"{ref.name} waits for several decisions; name one with --on: {there}")
-        question = due[0]
-        if answer not in question.options:
-            raise UsageError(
-                f"{answer!r} is no answer to {question.path}; allowed: {', '.join(question.options)}"
-            )
+        question = answered(ref, self.waiting(ref), answer, path)
         body = {"answer": answer, "by": by, "at": stamp(now()), "comment": comment}
         self.change(ref, [text(question.path, json.dumps(body, indent=2, ensure_ascii=False))])
         self.session(ref).note("decision", {"action": question.path, "answer": answer, "by": by})
@@ -441,6 +450,22 @@ class Hall:
         trees = Workspaces(self.root, base / f"{self.root.name}-{digest(str(self.root))[:8]}")
         places = (base, Path(tempfile.gettempdir()))
         return Tools(self.config, self.look, LocalExecutor(now), trees, now, self._build, places)
+
+
+def answered(ref: SessionRef, questions: Sequence[Decide], answer: str, path: str | None) -> Decide:
+    """The question, of those that a session waits for, which this answers; UsageError when none is."""
+    due = [d for d in questions if path is None or d.path == path]
+    if not due:
+        raise UsageError(f"{ref.name} waits for no decision now; see `{command_line('status', ref.name)}`")
+    if len(due) > 1:
+        there = ", ".join(d.path for d in due)
+        raise UsageError(f"{ref.name} waits for several decisions; name one with --on: {there}")
+    question = due[0]
+    if answer not in question.options:
+        raise UsageError(
+            f"{answer!r} is no answer to {question.path}; allowed: {', '.join(question.options)}"
+        )
+    return question
 
 
 def _command() -> str:

@@ -512,7 +512,7 @@ def test_pause_and_stop_say_what_they_do_and_what_is_typed_after(world, word):
     world.answer(BROKEN)
     world.begin()
     said = world.rondel(word, name_of(world))
-    assert "nobody works on it; nothing starts until it is resumed" in said.err
+    assert "no driver works on it; nothing starts until it is resumed" in said.err
     world.answer(GOOD)
     leads_on(world)
 

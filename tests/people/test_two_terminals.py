@@ -54,6 +54,7 @@ DRIVING = {  # each wants to change what the session is for, or to drive it
         ("task", "replan", "IMPL-3", "differently"),
         ("task", "resume"),
         ("task", "complete"),
+        ("task", "start", "Something else"),
     ),
     "generate": (
         ("generate", "run"),

@@ -349,5 +349,8 @@ def finish(feature: str | None, force: bool, reason: str, **ways: bool) -> None:
         say(f"{ref.name} waits for a decision: give --merge, --pr, --keep or --abandon")
         sys.exit(WAITS)
     with hall.hold(ref):
-        for line in end_feature(hall, ref, state, Way(way), force=force, reason=reason):
+        now: State = hall.state(ref)  # another command may have gone on while this one asked
+        if now.ended and FINISH not in now.foreign:
+            raise NothingToDo(f"{ref.name} is {word(now.meta, 'status')} already")
+        for line in end_feature(hall, ref, now, Way(way), force=force, reason=reason):
             click.echo(line)

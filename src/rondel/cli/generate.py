@@ -11,7 +11,7 @@ from typing import NoReturn, TypeVar
 
 import click
 
-from rondel.api import Hall
+from rondel.api import Hall, answered
 from rondel.cli.common import (
     agents_option,
     emit,
@@ -26,9 +26,11 @@ from rondel.cli.groups import Commands
 from rondel.cli.profiles import context_of, profile, profiles
 from rondel.cli.sessions import summary_json
 from rondel.errors import ConfigError, Held, NothingToDo, UsageError
-from rondel.model.actions import Derive
+from rondel.model.actions import Action, Decide, Derive
+from rondel.model.changes import foresee
 from rondel.model.commands import command_line
 from rondel.model.outcomes import Ended, Outcome
+from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.generate import people
@@ -255,6 +257,7 @@ def _answer(
 ) -> None:
     hall = here()
     ref = hall.find(session, "generate")
+    answered(ref, _questions_to_come(hall, ref), answer, path)  # one that is refused writes nothing
     with suppress(Held), hall.hold(ref):
         _work_out(hall, ref)
     question = hall.decide(ref, answer, path=path, comment=comment)
@@ -341,6 +344,23 @@ def _work_out(hall: Hall, ref: SessionRef) -> None:
         step = due[0]
         seen = {path: state.files.digest(path) for path in (step.path, *step.outputs)}
         hall.change(ref, flow.apply(state, step, Outcome(Ended.DONE, finished_at=_now())), seen)
+
+
+def _questions_to_come(hall: Hall, ref: SessionRef) -> list[Decide]:
+    """What a person has to say once everything that code works out by itself is there; writes nothing."""
+    flow, before = hall.workflow("generate"), hall.files(ref)
+    found = {path: before.data(path) or b"" for path in hall.artifacts(ref)}
+    due: list[Action] = []
+    for _ in range(STEPS_MAX):
+        files = FrozenSnapshot(found)
+        files.place = before.place
+        state = flow.read(files, ref, hall.given("generate"))
+        due = list(flow.plan(state))
+        step = next((a for a in due if isinstance(a, Derive)), None)
+        if step is None:
+            break
+        foresee(found, flow.apply(state, step, Outcome(Ended.DONE, finished_at=_now())))
+    return [a for a in due if isinstance(a, Decide)]
 
 
 # -- taking the code over -----------------------------------------------------------------------

@@ -273,7 +273,7 @@ def leave_word(hall: Hall, ref: SessionRef, word: str) -> None:
     """Pause or stop a session, and say what that does, what goes on and what to type after."""
     under_way = hall.control(ref, word)
     if not under_way:
-        say(f"{ref.name}: nobody works on it; nothing starts until it is resumed")
+        say(f"{ref.name}: no driver works on it; nothing starts until it is resumed")
     elif word == "pause":
         say(f"{ref.name}: paused; nothing new starts, and what is under way goes on to its end")
     else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ from rondel.cli.common import (
     wait_option,
 )
 from rondel.cli.groups import Commands
-from rondel.errors import NothingToDo, RondelError, UsageError
+from rondel.errors import Held, NothingToDo, RondelError, UsageError
 from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.identity import Identity, home
 from rondel.model.plain import visible
@@ -87,6 +88,27 @@ def _redraw(hall: Hall, ref: SessionRef) -> None:
 # -- sessions -----------------------------------------------------------------------------
 
 
+@contextmanager
+def _others_at_rest(hall: Hall, ref: SessionRef | None = None) -> Iterator[None]:
+    """Nobody works on the active session while another one takes its place.
+
+    There is one active session: whatever makes another one that pauses it. A run of it would
+    come to its end as paused, without a word of why; so it is refused, as by any other command.
+    """
+    active = files.active(hall.root)
+    current = next((r for r in hall.sessions("task") if r.id == active), None)
+    if current is None or current == ref or not (hall.root / current.folder / ".rondel/run").is_dir():
+        yield
+        return
+    try:
+        lease = hall.hold(current)
+    except Held as e:
+        stop = command_line("stop", current.name)
+        raise Held(f"{e}. Another active session would pause it; wait for its end, or `{stop}`") from None
+    with lease:
+        yield
+
+
 @command.command()
 @click.argument("topic")
 @click.option(
@@ -96,7 +118,8 @@ def _redraw(hall: Hall, ref: SessionRef) -> None:
 def start(topic: str, complexity: str, as_json: bool) -> None:
     """Start a session and make it the active one."""
     hall = here()
-    ref = files.start(hall.root, topic, Complexity(complexity))
+    with _others_at_rest(hall):
+        ref = files.start(hall.root, topic, Complexity(complexity))
     hall.begin(ref, new=True)
     if as_json:
         emit({"session": ref.name, "path": ref.folder})
@@ -132,7 +155,8 @@ def switch(name: str) -> None:
     """Make another session the active one."""
     hall = here()
     ref = hall.find(name, "task")
-    before = files.switch(hall.root, ref.id)
+    with _others_at_rest(hall, ref):
+        before = files.switch(hall.root, ref.id)
     paused = f"; {before} is paused" if before and before != ref.id else ""
     say(f"{ref.id} is active{paused}")
 
@@ -157,7 +181,8 @@ def resume(name: str | None, as_json: bool) -> None:
     hall = here()
     ref = _session(hall, name or _only_paused(hall))
     with hall.hold(ref) as lease:
-        files.switch(hall.root, ref.id)
+        with _others_at_rest(hall, ref):
+            files.switch(hall.root, ref.id)
         if _state(hall, ref).request.kind:
             jobs = _jobs_asked_for(hall, ref)
             run_session(hall, ref, as_json=as_json, agents_max=jobs, lease=lease)

@@ -6,7 +6,8 @@ in the middle all of them are carried out again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -80,3 +81,20 @@ def text(path: str, content: str, *, view: bool = False) -> Write:
     """A text file, ending in a newline. Half characters, which JSON can bring, become question marks."""
     whole = content if content.endswith("\n") else content + "\n"
     return Write(path, whole.encode(errors="replace"), view)
+
+
+def foresee(files: dict[str, bytes], changes: Iterable[Change]) -> None:
+    """Carry changes out on files that are only thought of, to see what they lead to."""
+    for change in changes:
+        match change:
+            case Write(path, data):
+                files[path] = data
+            case Append(path, line):
+                files[path] = files.get(path, b"") + line.encode() + b"\n"
+            case Edit(path, edit):
+                files[path] = json.dumps(edit(json.loads(files.get(path) or b"{}"))).encode()
+            case Aside(path, to):
+                if path in files:
+                    files[to] = files.pop(path)
+            case Keep(path, to):
+                files.setdefault(to, files.get(path, b""))

@@ -102,9 +102,14 @@ class State:
 
     @cached_property
     def due(self) -> str | None:
-        """The phase that is due next. A hotfix has its specification from the start, and is implemented."""
-        due = due_phase(self.meta)
-        early = due is not None and PHASES.index(due) < PHASES.index(IMPLEMENT) and due not in self.partial
+        """The phase that is due next."""
+        return due_phase(self.meta)
+
+    @property
+    def suggested(self) -> str:
+        """The phase that a person would do next: of a hotfix, which has its specification, its code."""
+        due = self.due or FINISH
+        early = PHASES.index(due) < PHASES.index(IMPLEMENT) and due not in self.partial
         hotfix = word(self.meta, "mode").strip().lower() == HOTFIX
         return IMPLEMENT if early and hotfix and self.files.exists(ARTIFACTS[SPECIFY]) else due
 

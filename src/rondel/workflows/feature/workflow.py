@@ -150,7 +150,7 @@ def _next(state: State, decision: Decide | None) -> str:
         return answering((), state.ref.name, [decision])
     if state.work is not None and state.work.phase in state.partial:
         return command_line("resume", state.ref.name)
-    due = state.due or FINISH
+    due = state.suggested
     return command_line("feature", due, state.ref.id, *(("--continue",) if due in state.partial else ()))
 
 
