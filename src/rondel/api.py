@@ -353,7 +353,9 @@ class Hall:
 
     def move_onto(self, ref: SessionRef, branch: str, lease: Lease) -> list[str]:
         """Let a session's work go to another branch from now on; gives what that branch lacks of it."""
-        return move_onto(self.session(ref), branch, self.look, lease)
+        lacking = move_onto(self.session(ref), branch, self.look, lease)
+        self.workspaces().accept(self.session(ref).begin(self.look, lease).id, branch)
+        return lacking
 
     def hold(self, ref: SessionRef) -> Lease:
         """The right to say what a session is for and to drive it; Held when another process has it.
@@ -444,12 +446,18 @@ class Hall:
         with lease or self.hold(ref) as held:
             return run(session, self._tools, limits, wish, held, view)
 
-    def _tools(self) -> Tools:
+    def workspaces(self) -> Workspaces:
+        """Where agents work in this repository."""
+        return Workspaces(self.root, self._work_folder / f"{self.root.name}-{digest(str(self.root))[:8]}")
+
+    @property
+    def _work_folder(self) -> Path:
         root = self.config.workspaces.root
-        base = Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
-        trees = Workspaces(self.root, base / f"{self.root.name}-{digest(str(self.root))[:8]}")
-        places = (base, Path(tempfile.gettempdir()))
-        return Tools(self.config, self.look, LocalExecutor(now), trees, now, self._build, places)
+        return Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
+
+    def _tools(self) -> Tools:
+        places = (self._work_folder, Path(tempfile.gettempdir()))
+        return Tools(self.config, self.look, LocalExecutor(now), self.workspaces(), now, self._build, places)
 
 
 def answered(ref: SessionRef, questions: Sequence[Decide], answer: str, path: str | None) -> Decide:

@@ -526,7 +526,7 @@ def test_uncommitted_work_in_the_way_stays_and_is_named(repo, spaces, name):
     path, commit = committed(spaces, "x.md", {name: "agent\n"})
     (repo / name).write_text("mine, not committed\n")
     tip = git(repo, "rev-parse", "main")
-    with pytest.raises(GitError, match=rf"(?s)'main' is checked out in .*{name}.*git stash"):
+    with pytest.raises(GitError, match=rf"(?s)'main' is checked out in .*{name}.*git -C .* stash push"):
         spaces.integrate(path, "main")
     assert (repo / name).read_text() == "mine, not committed\n"
     assert git(repo, "rev-parse", "main") == tip

@@ -269,12 +269,15 @@ def test_working_copies_that_were_deleted_are_made_again(world):
 def test_work_of_ones_own_that_is_in_the_way_is_named_and_nobody_is_asked_again(world):
     (world.root / "made.txt").write_text("mine\n")
     begin_editing(world, {"files": {"made.txt": "made\n"}, "reply": CODED})
-    assert "would be overwritten by merge:\n\tmade.txt" in world.said.err
+    found = re.search(r"not in git: made.txt\.\n.*, then go on: (git .*)", world.said.err)
+    assert found is not None, world.said
     asked = world.asked
     assert world.type(world.next).code == 1
-    (world.root / "made.txt").unlink()
-    assert world.type(world.next).code == 0
+    command = world.next
+    world.type(found[1])
+    assert world.type(command).code == 0
     assert world.asked == asked
+    assert world.git("show", "stash@{0}^3:made.txt") == "mine"
 
 
 @of("feature", every=("feature",))

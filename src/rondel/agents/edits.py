@@ -162,7 +162,8 @@ def _refused(git: Git, path: Path, added: Result) -> Unusable:
 
 def newest(trees: Worktrees, session: str) -> str | None:
     """The last commit of a session that a branch holds; those of single actions wait to be taken over."""
-    log = ("log", "--exclude=rondel/*", "--branches", "--topo-order", "-1", "--format=%H", "--fixed-strings")
+    refs = ("--exclude=rondel/*", "--branches", "--remotes")
+    log = ("log", *refs, "--topo-order", "-1", "--format=%H", "--fixed-strings")
     return trees.git.run(*log, f"--grep={TRAILER}: {session}/").out.strip() or None
 
 

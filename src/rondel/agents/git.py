@@ -43,7 +43,7 @@ _OPTIONS = (
     "maintenance.auto=false",
     "advice.detachedHead=false",
 )
-_COMMITTING = ("commit-tree", "cherry-pick")  # what needs to know who commits
+_COMMITTING = ("commit-tree", "cherry-pick", "merge")  # what needs to know who commits
 _PASSED = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
 _FIXED = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_EDITOR": "true"}
 
@@ -85,9 +85,21 @@ class Git:
 
     folder: Path
     git_dir: Path | None = None
+    index: Path | None = None  # instead of the repository's own
 
     def run(self, *args: str, stdin: str = "", timeout_s: float = TIMEOUT_S) -> Result:
         """Run a git command, whatever comes of it; GitError only when it cannot run or end."""
+        status, out, err = self._run(args, stdin.encode(errors="replace"), timeout_s)
+        return Result(status, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def raw(self, *args: str, stdin: bytes = b"") -> bytes:
+        """The bytes that a git command gives, and is given: contents of files, and names of any kind."""
+        status, out, err = self._run(args, stdin, TIMEOUT_S)
+        if status != 0:
+            raise self._refused(args, Result(status, "", err.decode(errors="replace")))
+        return out
+
+    def _run(self, args: tuple[str, ...], stdin: bytes, timeout_s: float) -> tuple[int, bytes, bytes]:
         options = [word for option in _OPTIONS for word in ("-c", option)]
         try:
             child = subprocess.Popen(
@@ -107,7 +119,7 @@ class Git:
                 raise GitError("git is not installed, or not on the PATH") from e
             raise GitError(f"git cannot run in {self.folder}: {e.strerror}") from e
         try:
-            out, err = child.communicate(stdin.encode(errors="replace"), timeout=timeout_s)
+            out, err = child.communicate(stdin, timeout=timeout_s)
         except BaseException as e:
             with suppress(OSError):
                 os.killpg(child.pid, signal.SIGKILL)
@@ -115,24 +127,29 @@ class Git:
             if isinstance(e, subprocess.TimeoutExpired):
                 raise GitError(f"git {args[0]} did not end within {timeout_s:g} s") from e
             raise
-        result = Result(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
-        check_machine(f"git {args[0]} in {str(self.folder)!r}", result.status, result.err)
-        return result
+        words = err.decode(errors="replace")
+        check_machine(f"git {args[0]} in {str(self.folder)!r}", child.returncode, words)
+        return child.returncode, out, err
 
     def __call__(self, *args: str, stdin: str = "") -> str:
         """The output of a git command, without its last line end; GitError when git refuses."""
         result = self.run(*args, stdin=stdin)
         if not result.ok:
-            raise GitError(f"git {args[0]} failed in {self.folder}: {result.words}")
+            raise self._refused(args, result)
         return result.out.removesuffix("\n")
 
     def names(self, *args: str) -> tuple[str, ...]:
         """The file names that a git command with `-z` gives."""
         return tuple(name for name in self(*args).split("\0") if name)
 
+    def _refused(self, args: tuple[str, ...], result: Result) -> GitError:
+        return GitError(f"git {args[0]} failed in {self.folder}: {result.words}")
+
     @cached_property
     def _env(self) -> dict[str, str]:
         env = clean_env(_PASSED, _FIXED)
+        if self.index is not None:
+            env["GIT_INDEX_FILE"] = str(self.index)
         if self.git_dir is not None:
             env |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.folder)}
         return env

@@ -2,24 +2,24 @@
 
 The replay and the checks happen in the action's own worktree. Only then does the target
 move, in one step, and only if it is still where it was. A target that is checked out in the
-person's own tree is moved there by a fast-forward, which git refuses rather than touch
-uncommitted work.
+person's own tree is moved together with its files (`rondel.agents.moves`).
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rondel.agents.edits import Commit, changed, newest
-from rondel.agents.git import Git, Result
+from rondel.agents.branches import done_ref, make_again
+from rondel.agents.checkout import Move
+from rondel.agents.edits import Commit, changed
+from rondel.agents.git import Git
+from rondel.agents.moves import move
 from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
 
 TRIES_MAX = 5
-BUSY_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _place(
         said = complaint()
         if said is not None:
             return ChecksFailed(said)
-        if _advance(trees, mark, target, tip, placed):
+        if advance(trees, target, tip, placed, done_ref(mark.session)):
             return Commit(placed, changed(trees.git, tip, placed), target)
     raise GitError(f"{target!r} moved again and again while the edit was put on top; try again later")
 
@@ -87,16 +87,11 @@ def _place(
 def _tip(trees: Worktrees, target: str, mark: Mark) -> str:
     """Where the target is. One that was deleted is made again: at what the session last did, wherever it is.
 
-    Dependent work needs what was done before it; where that is on no branch, where the edit began.
+    Dependent work needs what was done before it; where nothing was, where the edit began.
     """
-    ref = f"refs/heads/{target}"
-    found = trees.tip(ref)
-    if found is None:
-        made = trees.git.run("branch", "--no-track", target, newest(trees, mark.session) or mark.base)
-        found = trees.tip(ref)
-        if found is None:
-            raise GitError(f"there is no branch {target!r} in {trees.repo}, nor can it be: {made.words}")
-    return found
+    return (
+        trees.tip(f"refs/heads/{target}") or make_again(trees, mark.session, target, mark.base) or mark.base
+    )
 
 
 def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> str | Conflict:
@@ -114,33 +109,20 @@ def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> st
     return Conflict(files)
 
 
-def _advance(trees: Worktrees, mark: Mark, target: str, tip: str, new: str) -> bool:
-    """Move `target` from `tip` to `new`; False when it is not at `tip` any more."""
+def advance(trees: Worktrees, target: str, tip: str, new: str, done: str = "") -> bool:
+    """Move `target` from `tip` to `new`, and the ref `done` with it; False when it is elsewhere now."""
     git, ref = trees.git, f"refs/heads/{target}"
+    also = f"update {done} {new}\n" if done else ""
     where = git("for-each-ref", "--format=%(worktreepath)", ref)
-    if not where or not Path(where).exists():
-        moved = git.run("update-ref", "-m", "rondel", ref, new, tip)
-    else:
-        moved = _fast_forward(Git(Path(where)), ref, new)
-    now = _tip(trees, target, mark)
-    if now == new or now != tip:
-        return now == new
-    if not where:
-        raise GitError(f"{target!r} cannot be moved forward: {moved.words}")
-    raise GitError(
-        f"{target!r} is checked out in {where} and cannot be moved forward there: {moved.words}\n"
-        "Commit your changes or put them aside (git stash), then go on."
-    )
-
-
-def _fast_forward(git: Git, ref: str, new: str) -> Result:
-    """In the person's own tree; waits a little while they use git themselves."""
-    deadline = time.monotonic() + BUSY_S
-    while True:
-        head = git.run("symbolic-ref", "--quiet", "HEAD")
-        if head.out.strip() != ref:
-            return replace(head, status=1, err="git is in the middle of something there (git status)")
-        moved = git.run("merge", "--ff-only", "--quiet", new)
-        if moved.ok or "index.lock" not in moved.err or time.monotonic() > deadline:
-            return moved
-        time.sleep(0.1)
+    failed: GitError | None = None
+    try:
+        if where and Path(where).exists():
+            move(trees, Path(where), Move(ref, tip, new), also)
+        else:
+            git("update-ref", "-m", "rondel", "--stdin", stdin=f"update {ref} {new} {tip}\n{also}")
+    except GitError as e:
+        failed = e
+    now = trees.tip(ref)
+    if now == tip and failed is not None:
+        raise failed
+    return now == new

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rondel.agents import edits
+from rondel.agents.branches import Branches, Standing
 from rondel.agents.edits import Commit as Commit
 from rondel.agents.edits import Unusable as Unusable
 from rondel.agents.found import Found
@@ -24,6 +25,8 @@ from rondel.agents.integrate import ChecksFailed as ChecksFailed
 from rondel.agents.integrate import Conflict as Conflict
 from rondel.agents.integrate import integrate
 from rondel.agents.leftovers import end_leftovers
+from rondel.agents.merge import merge
+from rondel.agents.restore import Restored, restore
 from rondel.agents.shell import Ran, Shell
 from rondel.agents.worktrees import ASIDE, Mark, Worktrees, read_only, writable
 from rondel.errors import GitError, RondelError
@@ -41,6 +44,7 @@ class Workspaces:
     def __init__(self, repo: Path, root: Path, shell: Callable[[str, Path], Ran] | None = None) -> None:
         self._trees = Worktrees(repo, root)
         self._found = Found(self._trees)
+        self._branches = Branches(self._trees)
         self._root = root
         self._own_shell = Shell(root / "shell")
         self._shell = shell or self._own_shell
@@ -173,9 +177,19 @@ class Workspaces:
         """Whether there is such a branch."""
         return self._trees.tip(f"refs/heads/{branch}") is not None
 
-    def newest(self, session: str) -> str | None:
-        """The last commit of a session that any branch holds."""
-        return edits.newest(self._trees, session)
+    def standing(self, session: str, branch: str, base: str | None) -> Standing:
+        """See that a branch holds what a session did since `base`; one that is gone is made again."""
+        return self._branches.look(session, branch, base)
+
+    def accept(self, session: str, branch: str) -> None:
+        """Let a session go on with what a branch holds, whatever it did besides."""
+        self._branches.accept(session, branch)
+
+    def merge(self, branch: str, into: str, message: str) -> str | Conflict:
+        """Merge a branch into one that is checked out, or change nothing; the commit."""
+        path = self._path("", f"merge {branch} into {into}")
+        with self._trees.locked("integrate"):
+            return merge(self._trees, path, branch, into, message)
 
     def integrate(
         self, path: Path, target: str, checks: str | None = None
@@ -201,6 +215,10 @@ class Workspaces:
                 self._trees.save(path, replace(mark, target=target, commit=there.id, integrating=False))
                 return there
             return integrate(self._trees, path, mark, mark.commit, target, complaint)
+
+    def restore(self) -> list[Restored]:
+        """Put the checkouts of the person's own right in which git was killed while it moved a branch."""
+        return restore(self._trees)
 
     def remove(self, path: Path) -> None:
         """Remove a worktree, and its branch where another branch holds what it holds."""

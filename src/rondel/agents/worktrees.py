@@ -152,14 +152,7 @@ class Worktrees:
 
     def save(self, path: Path, mark: Mark) -> Mark:
         """Note how far a worktree got; that lasts."""
-        file = self.mark_file(path)
-        temporary = _half_written(file)
-        with temporary.open("w", encoding="utf-8") as f:
-            json.dump({"schema_version": VERSION, **asdict(mark)}, f)
-            f.flush()
-            os.fsync(f.fileno())
-        temporary.replace(file)
-        _sync_folder(file.parent)
+        write_note(self.mark_file(path), asdict(mark))
         return mark
 
     def mark_file(self, path: Path) -> Path:
@@ -238,7 +231,7 @@ class Worktrees:
             _half_written(file).unlink(missing_ok=True)
             file.unlink(missing_ok=True)
             if path.parent.is_dir():
-                _sync_folder(path.parent)
+                sync_folder(path.parent)
         except OSError as e:
             raise GitError(f"the worktree {path} cannot be removed: {e.strerror}") from e
         _remove(going)
@@ -345,6 +338,17 @@ def _half_written(mark_file: Path) -> Path:
     return mark_file.with_suffix(".tmp")
 
 
+def write_note(file: Path, note: dict[str, object]) -> None:
+    """A note of ours is there, whole, and lasts."""
+    temporary = _half_written(file)
+    with temporary.open("w", encoding="utf-8") as f:
+        json.dump({"schema_version": VERSION, **note}, f)
+        f.flush()
+        os.fsync(f.fileno())
+    temporary.replace(file)
+    sync_folder(file.parent)
+
+
 def _load(file: Path) -> Mark | None:
     """A mark; None for one that is damaged. One of a newer Rondel is an error: its worktree is not ours."""
     try:
@@ -367,7 +371,7 @@ def _pattern(name: str) -> str:
     return "/" + "".join(f"\\{c}" if c in "*?[]\\ !#" else c for c in name)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """After this the names in a folder survive a power loss."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
+from rondel.agents.workspaces import Conflict
 from rondel.api import Hall
 from rondel.errors import GitError, RondelError
 from rondel.model.commands import command_line
@@ -37,6 +38,8 @@ def end_feature(
 
     Nothing is changed before everything that stands in the way is out of it.
     """
+    for done in hall.workspaces().restore():
+        yield done.words
     stored = word(state.meta, "worktree")
     worktree = place.resolve(str(hall.root), stored) if stored else ""
     _check(hall, state, way, worktree, force=force)
@@ -101,13 +104,14 @@ def _merge(hall: Hall, state: State) -> str:
     here = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
     if not here or here == branch:
         raise RondelError(f"check out the branch that {branch} is to be merged into, and run it again")
+    words = f"Merge {branch}: {title(state.meta)}"
     try:
-        look.git("merge", "--no-ff", "--no-edit", "-m", f"Merge {branch}: {title(state.meta)}", branch)
+        merged = hall.workspaces().merge(branch, here, words)
     except GitError as e:
-        conflicts = look.git("diff", "--name-only", "--diff-filter=U", check=False).split()
-        look.git("merge", "--abort", check=False)
-        words = f"conflicts in {_some(conflicts)}" if conflicts else str(e)
-        raise RondelError(f"{branch} was not merged into {here}: {words}; nothing was changed") from e
+        raise RondelError(f"{branch} was not merged into {here}: {e}") from e
+    if isinstance(merged, Conflict):
+        files = _some(list(merged.files))
+        raise RondelError(f"{branch} was not merged into {here}: conflicts in {files}; nothing was changed")
     return f"merged {branch} into {here}"
 
 
