@@ -111,6 +111,7 @@ _LINES = {
     "refused": "! {file}: written while a run goes on, and not for it; put aside: {aside}",
     "restored": "! {file}: {why}; put back as it was last written{aside}",
     "problem": "! {file}: {message}",
+    "put-right": "! {message}",
 }
 
 

@@ -20,13 +20,14 @@ from rondel.agents.base import Beat
 from rondel.agents.settings import AgentSettings
 from rondel.config import Limits
 from rondel.engine import control, notes, report, room, spools
+from rondel.engine.branch import see_branch
 from rondel.engine.ledger import Ledger, Record, usage_json
 from rondel.engine.limits import UnderWay, hold
 from rondel.engine.notes import Flight
 from rondel.engine.perform import TO_FIX, Job, Performer, Tools
 from rondel.engine.report import Report, Stopped
 from rondel.engine.session import Session
-from rondel.errors import MachineTrouble
+from rondel.errors import GitError, MachineTrouble
 from rondel.model.actions import Action, Ask, Decide, Derive, Run
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Problem, Status, Summary
@@ -82,6 +83,7 @@ class Driver(Generic[S]):
         self._said: set[Problem] = set()  # that this run met and said
         self._interrupted = False
         self._trouble: MachineTrouble | None = None
+        self._lost = ""  # what the branch does not hold any more
 
     def interrupt(self) -> None:
         """End what is under way and stop."""
@@ -123,6 +125,8 @@ class Driver(Generic[S]):
         """What a dead driver left is ended and counted."""
         self._note("driver", identity=self._session.identity.document())
         self._session.guard(self._say)
+        for done in await asyncio.to_thread(self._tools.workspaces.restore):
+            self._note("put-right", message=done.words)
         process.end_leftovers(self._session.run / "spool")
         await self._sweep()
         self._settle_open_tries()
@@ -132,7 +136,7 @@ class Driver(Generic[S]):
 
     async def _turn(self) -> bool:
         """Start what is due and wait for one to end; False when nothing is under way."""
-        if self._trouble is None:
+        if self._trouble is None and await self._holds():
             self._start_due()
             if not self._flights:
                 await self._sweep()
@@ -144,6 +148,15 @@ class Driver(Generic[S]):
         if self._trouble is None:
             await asyncio.to_thread(spools.tidy, self._session.run / "spool", self._session.ledger)
         return False
+
+    async def _holds(self) -> bool:
+        """Whether the session's branch holds what counts as done: nobody works with one that does not."""
+        try:
+            await see_branch(self._session, self._tools.workspaces, self._say)
+            self._lost = ""
+        except GitError as e:
+            self._lost = str(e)
+        return not self._lost
 
     async def _last_sign(self) -> bool:
         self._heartbeat()
@@ -462,6 +475,8 @@ class Driver(Generic[S]):
         if self._word is not None and summary.status is not Status.COMPLETED:
             word = "paused" if self._word is control.Word.PAUSE else "stopped"
             return Report(Stopped.PAUSED, word)
+        if self._lost:
+            return Report(Stopped.FAILED, self._lost, (self._lost,))
         for stopped in (Stopped.MACHINE, Stopped.FAILED, Stopped.LIMIT, Stopped.PARKED, Stopped.WAITING):
             details = tuple(dict.fromkeys(words for s, words in held if s is stopped))
             if details:

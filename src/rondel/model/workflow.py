@@ -175,6 +175,17 @@ class Workflow(ABC, Generic[S]):
         """The branch that the session's edits go to, empty while there is none; None where it never edits."""
         return None
 
+    def counts(self, state: S, path: str) -> bool:
+        """Whether the edit of an action whose file is there counts as done: then its branch must hold it.
+
+        Not one that is to be done again, or that a person declared done.
+        """
+        return True
+
+    def redo(self, state: S, paths: Sequence[str]) -> Sequence[str]:
+        """The commands that have these edits done again, where there are any."""
+        return ()
+
     def uses(self, state: S, name: str) -> bool:
         """Whether the shared workspace of that name may still be worked in.
 

@@ -64,6 +64,14 @@ class Feature(Workflow[State]):
         """See `Workflow`."""
         return state.branch
 
+    def counts(self, state: State, path: str) -> bool:
+        """See `Workflow`."""
+        return path.startswith(f"{read_work(state.files, IMPLEMENT).folder}/")
+
+    def redo(self, state: State, paths: Sequence[str]) -> Sequence[str]:
+        """See `Workflow`."""
+        return [command_line("feature", IMPLEMENT, state.ref.id, "--fresh", "--yes")]
+
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""
         return plan(state)

@@ -65,7 +65,19 @@ def _settled(state: State, task: Task, outcome: Outcome) -> list[Change]:
 
 def task_of(state: State, action: Action) -> Task | None:
     """The task that an action belongs to."""
-    folder, _, name = action.path.rpartition("/")
+    return task_at(state, action.path)
+
+
+def is_worked(state: State, task: Task, path: str) -> bool:
+    """Whether a task is completed by the work that left this file, and not by a person's word."""
+    number = state.work.get(task.id, NO_WORK).number
+    worked = path == layout.work_file(task.id, number) and task.completed_by != "person"
+    return worked and task.status is TaskStatus.COMPLETED
+
+
+def task_at(state: State, path: str) -> Task | None:
+    """The task that the action with this path belongs to."""
+    folder, _, name = path.rpartition("/")
     if folder == layout.TASKS:
         return state.tasks.get(name.removesuffix(".json"))
     if folder == layout.SUMMARIES:

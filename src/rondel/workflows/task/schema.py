@@ -91,8 +91,17 @@ class Task:
     @property
     def mark(self) -> object:
         """The engine's mark of its completion; None when there is none."""
+        return self._completion.get("mark")
+
+    @property
+    def completed_by(self) -> object:
+        """Who completed it: `rondel`, or `person` where one declared it done; None when that is not known."""
+        return self._completion.get("by")
+
+    @property
+    def _completion(self) -> Mapping[str, object]:
         meta = _mapping(_inner(self.document, self.inner).get("meta"))
-        return _mapping(meta.get(COMPLETION)).get("mark")
+        return _mapping(meta.get(COMPLETION))
 
     @property
     def properties(self) -> Mapping[str, object]:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from rondel.model.actions import Action, Ask
 from rondel.model.changes import Change
+from rondel.model.commands import command_line
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
@@ -52,6 +53,16 @@ class TaskWorkflow(Workflow[State]):
     def target(self, state: State) -> str | None:
         """See `Workflow`."""
         return state.target or ""
+
+    def counts(self, state: State, path: str) -> bool:
+        """See `Workflow`."""
+        task = applying.task_at(state, path)
+        return task is not None and applying.is_worked(state, task, path)
+
+    def redo(self, state: State, paths: Sequence[str]) -> Sequence[str]:
+        """See `Workflow`."""
+        tasks = [task for path in paths if (task := applying.task_at(state, path)) is not None]
+        return [command_line("task", "reopen", task.id, "--session", state.ref.id) for task in tasks]
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""
