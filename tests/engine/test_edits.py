@@ -282,3 +282,34 @@ def test_an_edit_that_git_would_not_take_is_kept_and_taken_later_without_asking_
     assert hall(root, again).drive(REF).exit_code == 0
     assert [r.action for r in again.seen] == ["final.md"]
     assert (root / "data.txt").read_text() == "ours\n"
+
+
+def test_a_working_copy_that_cannot_be_made_is_no_attempt_of_the_agent(root):
+    """The repository's own trouble: git cannot add a worktree."""
+    git(root, "branch", "work")
+    start(root, auto=True, width=1, edits=True, branch="work")
+    (root / ".git/worktrees").write_text("in the way\n")
+    agent = Scripted(edit)
+    for _ in range(3):
+        report = hall(root, agent).drive(REF)
+        assert report.stopped is Stopped.FAILED
+        assert "worktree" in report.message
+        assert "times" not in report.message
+    assert agent.seen == []
+    (root / ".git/worktrees").unlink()
+    assert hall(root, agent).drive(REF).exit_code == 0
+    assert len(edited(root)) == 1
+
+
+def test_a_set_up_that_fails_is_no_attempt_of_the_agent(root):
+    git(root, "branch", "work")
+    start(root, auto=True, width=1, edits=True, branch="work")
+    settings = root / "rondel.toml"
+    before = settings.read_text() if settings.exists() else ""
+    settings.write_text(before + '[project]\nsetup = "echo no network; exit 3"\n')
+    agent = Scripted(edit)
+    for _ in range(3):
+        assert "no network" in hall(root, agent).drive(REF).message
+    settings.write_text(before + '[project]\nsetup = "true"\n')
+    assert hall(root, agent).drive(REF).exit_code == 0
+    assert len(agent.seen) == 2

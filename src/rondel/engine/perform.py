@@ -71,6 +71,10 @@ class Job:
     continues: bool = False  # goes on where a cut-off try stopped: the workspace is kept as it is
 
 
+class NotReady(Exception):
+    """There is no place to work in: the repository's trouble, or that of the command that sets it up."""
+
+
 class Performer(Generic[S]):
     """Performs the actions of one session."""
 
@@ -82,10 +86,15 @@ class Performer(Generic[S]):
     async def perform(self, job: Job, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
         """The outcome of an action, and the vendor's reply where there was one.
 
-        MachineTrouble is no outcome: nothing can be said about the action then.
+        MachineTrouble is no outcome: nothing can be said about the action then. Nor is trouble of the
+        repository, or of the working copy to be made, a try: the next run tries the same again.
         """
         with machine("go on with", job.action.path):
-            return await self._perform(job, beat)
+            try:
+                return await self._perform(job, beat)
+            except (GitError, NotReady) as e:
+                outcome = self._outcome(self._tools.clock(), Ended.FAILED, error=str(e))
+                return replace(outcome, taken=False), None
 
     async def _perform(self, job: Job, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
         started = self._tools.clock()
@@ -103,6 +112,8 @@ class Performer(Generic[S]):
                     return self._outcome(started), None
                 case _:
                     return self._outcome(started, Ended.WAITING, error=job.action.question), None
+        except GitError:
+            raise
         except RondelError as e:
             return self._outcome(started, Ended.FAILED, error=str(e)), None
 
@@ -291,7 +302,13 @@ class Performer(Generic[S]):
     # -- workspaces ---------------------------------------------------------------------
 
     async def _workspace(self, action: Ask | Run, continues: bool, number: int) -> Path:
-        """The folder an action works in."""
+        """The folder an action works in. Where none can be made, nobody has tried anything."""
+        try:
+            return await self._make_workspace(action, continues, number)
+        except RondelError as e:
+            raise NotReady(str(e)) from e
+
+    async def _make_workspace(self, action: Ask | Run, continues: bool, number: int) -> Path:
         space = action.workspace
         if space.access is Access.NONE:
             scratch = self.spool(action.path, number) / "scratch"
@@ -316,18 +333,12 @@ class Performer(Generic[S]):
         )
 
     async def _home(self, target: str | None) -> str:
-        """Where the work goes, or the session was begun: HEAD may be somewhere else meanwhile.
-
-        Where that branch is gone, what the session last did: merged, perhaps, before it was deleted.
-        """
+        """Where the work goes, or the session was begun: HEAD may be somewhere else meanwhile."""
         identity, trees = self._session.identity, self._tools.workspaces
         if target and trees.has_branch(target):
             return f"refs/heads/{target}"
-        last = await asyncio.to_thread(trees.newest, self._owner) if target else None
-        found = await asyncio.to_thread(
-            home, self._tools.look, target or identity.branch, last or identity.base
-        )
-        return found or "HEAD"
+        branch = target or identity.branch
+        return await asyncio.to_thread(home, self._tools.look, branch, identity.base) or "HEAD"
 
     async def _take_over(self, job: Job, ask: Ask, cwd: Path, outcome: Outcome) -> Outcome:
         """Make the edits one commit and put it on top of its target.
