@@ -31,7 +31,7 @@ from rondel.engine.explain import Origin, explain
 from rondel.engine.ledger import usage_of
 from rondel.engine.look import RepositoryLook
 from rondel.engine.notes import HEARTBEAT
-from rondel.engine.onto import move_onto
+from rondel.engine.onto import move_onto, own_branch
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
@@ -350,6 +350,12 @@ class Hall:
     def begin(self, ref: SessionRef, lease: Lease | None = None, *, new: bool = False) -> Identity:
         """Give a session an identity, and record the branch it was begun on; a `new` one is begun here."""
         return self.session(ref).begin(self.look, lease, new=new)
+
+    def own_branch(self, ref: SessionRef) -> str | None:
+        """Another name for a new session's branch, where a branch of that name holds somebody else's work."""
+        wanted = self.workflow(ref.workflow).target(self.state(ref))
+        found = own_branch(self.look, wanted) if wanted else wanted
+        return found if found != wanted else None
 
     def move_onto(self, ref: SessionRef, branch: str, lease: Lease) -> list[str]:
         """Let a session's work go to another branch from now on; gives what that branch lacks of it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 
 from rondel.agents.workspaces import Conflict
 from rondel.api import Hall
@@ -42,15 +43,18 @@ def end_feature(
         yield done.words
     stored = word(state.meta, "worktree")
     worktree = place.resolve(str(hall.root), stored) if stored else ""
-    _check(hall, state, way, worktree, force=force)
+    ours = bool(worktree) and worktrees.is_ours(hall.look, worktree)
+    _check(hall, state, way, worktree if ours else "", force=force)
     if way is Way.MERGE:
         yield _merge(hall, state)
     elif way is Way.PR:
         yield _pull_request(hall, state)
-    leaves = bool(worktree) and way is not Way.KEEP
-    if leaves:
+    if ours and way is not Way.KEEP:
         worktrees.remove(hall.look, worktree)
         yield f"removed the worktree {worktree}; the branch {state.branch} stays"
+    elif worktree and way is not Way.KEEP and Path(worktree).exists():
+        yield f"the worktree {worktree} stays: Rondel did not make it"
+    leaves = bool(worktree) and not Path(worktree).exists()
     status = ABANDONED if way is Way.ABANDON else COMPLETED
     hall.change(ref, ending(state, status, hall.look.at, worktree_gone=leaves, reason=reason))
     yield f"{ref.name} is {status}"

@@ -102,6 +102,10 @@ def start(title: str, mode: str | None, description: str, source: Any, worktree:
     )
     hall.begin(ref, new=True)
     state: State = hall.state(ref)
+    if (own := hall.own_branch(ref)) is not None:
+        say(f"the branch {state.branch} is there and holds other work; this feature's code goes to {own}")
+        hall.change(ref, [Edit(layout.META, lambda meta: {**meta, "branch": own})])
+        state = hall.state(ref)
     if worktree:
         try:
             path = worktrees.add(hall.look, ref.id, state.branch)

@@ -30,6 +30,18 @@ def move_onto(session: Session[Any], branch: str, look: Look, lease: Lease) -> l
     return _lacking(look, identity.id, before, branch) if before and before != branch else []
 
 
+def own_branch(look: Look, wanted: str) -> str:
+    """A name for a new session's branch: `wanted`, unless that one holds work of somebody else.
+
+    One that is where HEAD is, or behind it, was made for this and is taken.
+    """
+    name, number = wanted, 1
+    while look.git("rev-list", "--max-count=1", f"refs/heads/{name}", "--not", "HEAD", check=False).strip():
+        number += 1
+        name = f"{wanted}-{number}"
+    return name
+
+
 def _lacking(look: Look, owner: str, before: str, branch: str) -> list[str]:
     """The commits of a session that one branch has and the other has not."""
     log = ("log", "--format=%h %s", "--fixed-strings", f"--grep={TRAILER}: {owner}/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from rondel.model.workflow import Look
 from rondel.workflows.feature import place
 
 GOING = ".removed"  # the end of a worktree's name while its files are removed
+MADE = "rondel-feature"  # in git's own folder for a worktree: it is one that Rondel made
 
 
 def require_commit(look: Look) -> str:
@@ -26,7 +28,26 @@ def add(look: Look, feature: str, branch: str) -> str:
     root = Path(look.root)
     path = str(root.parent / f"{root.name}-{feature}")
     look.git("worktree", "add", "--quiet", "-b", branch, path, commit)
+    git_dir = _git_dir(look, path)
+    if git_dir is not None:
+        (git_dir / MADE).write_text(f"{feature}\n", encoding="utf-8")
     return place.relative(look.root, path)
+
+
+def is_ours(look: Look, path: str) -> bool:
+    """Whether Rondel made the worktree at a path, or the rest of one; any other is somebody's own."""
+    found = [_git_dir(look, spot) for spot in (path, f"{path}{GOING}")]
+    return any(git_dir is not None and (git_dir / MADE).is_file() for git_dir in found)
+
+
+def _git_dir(look: Look, path: str) -> Path | None:
+    """Git's own folder for a linked worktree, also when its files are gone."""
+    common = Path(look.root, look.git("rev-parse", "--git-common-dir").strip())
+    for file in common.glob("worktrees/*/gitdir"):
+        known = file.read_text(encoding="utf-8", errors="replace").strip()
+        if os.path.realpath(known) == os.path.realpath(f"{path}/.git"):
+            return file.parent
+    return None
 
 
 def dirty(look: Look, path: str, *, untracked: bool) -> list[str]:
@@ -45,6 +66,10 @@ def remove(look: Look, path: str) -> None:
     person's own may be on a disk that is not mounted now.
     """
     going = f"{path}{GOING}"
+    if not is_ours(look, path):
+        if Path(path).exists():
+            raise GitError(f"Rondel did not make the worktree {path}; it stays")
+        return
     _clear(look, going)
     if Path(path).is_dir():
         changed = look.git("-C", path, "status", "--porcelain", "--untracked-files=normal").splitlines()
@@ -58,7 +83,8 @@ def remove(look: Look, path: str) -> None:
 def _clear(look: Look, going: str) -> None:
     """Remove what a death left half removed; a folder that git does not know is somebody's own."""
     if Path(going).exists():
-        if f"worktree {going}" not in look.git("worktree", "list", "--porcelain").splitlines():
+        git_dir = _git_dir(look, going)
+        if git_dir is None or not (git_dir / MADE).is_file():
             raise GitError(f"{going} is in the way and is no worktree of ours; move it away, then try again")
         shutil.rmtree(going, ignore_errors=True)
     look.git("worktree", "remove", "--force", going, check=False)
