@@ -152,6 +152,46 @@ def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(points
     sweep(Edits, tmp_path, points, calm, least=20)
 
 
+class CheckedOut(Edits):
+    """Both to the branch that is checked out, each with many files: git is killed among the person's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = repository(folder / "repo", {f"{n % 3}/{n}.txt": f"{n}\n" for n in range(MANY)})
+        self.session = self.root / REF.folder
+        start(self.root, auto=True, width=2, edits=True, branch="main")
+
+    def drive(self) -> int:
+        return hall(self.root, Scripted(large_edit)).drive(REF).exit_code
+
+    def check_ended(self) -> None:
+        whole = [f"{n}\n" for n in range(MANY)]
+        assert [(self.root / f"{n % 3}/{n}.txt").read_text() for n in range(0, MANY, 3)] == ["new\n"] * (
+            MANY // 3
+        )
+        assert [(self.root / f"1-{n}.txt").read_text() for n in range(MANY)] == whole
+        assert git(self.root, "ls-files", "--modified", "--deleted") == ""
+
+
+MANY = 90
+
+
+def large_edit(request: Request) -> str:
+    """The first adds many files, the second changes some."""
+    if request.action.endswith("notes/1.md"):
+        for n in range(MANY):
+            (request.cwd / f"1-{n}.txt").write_text(f"{n}\n")
+    elif request.action.endswith("notes/2.md"):
+        for n in range(0, MANY, 3):
+            (request.cwd / f"{n % 3}/{n}.txt").write_text("new\n")
+    return "I wrote files.\n"
+
+
+@swept(parts=2, stride=24)
+def test_a_death_anywhere_while_the_persons_own_branch_moves_loses_nothing(points, root, tmp_path):
+    calm = undisturbed(CheckedOut(tmp_path / "undisturbed"))
+    sweep(CheckedOut, tmp_path, points, calm, least=100)
+
+
 class Unchanged(Some):
     """An agent that changes nothing."""
 

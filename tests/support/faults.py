@@ -21,16 +21,20 @@ from rondel.store import disk, files
 
 CRASHED = 97  # the child met an exception: a bug, not a death
 STEPS = {"os.remove": "remove", "os.rmdir": "remove-folder", "os.rename": "rename"}
-# What a git that dies in the middle leaves half done in a tree of ours. The others only read, or
-# change the person's own refs and tree: what git leaves there when it is killed is theirs to look at.
+# What a git that dies in the middle leaves half done, in our trees or the person's. The others only read.
 CUT = {
     "add",
+    "branch",
     "checkout",
+    "checkout-index",
     "cherry-pick",
     "clean",
     "commit-tree",
+    "merge",
     "read-tree",
     "reset",
+    "update-index",
+    "update-ref",
     "worktree",
     "write-tree",
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rondel.agents.branches import done_ref, make_again
-from rondel.agents.checkout import Move
+from rondel.agents.checkout import Move, forget_ref_locks
 from rondel.agents.edits import Commit, changed
 from rondel.agents.git import Git
 from rondel.agents.moves import move
@@ -113,6 +113,8 @@ def advance(trees: Worktrees, target: str, tip: str, new: str, done: str = "") -
     """Move `target` from `tip` to `new`, and the ref `done` with it; False when it is elsewhere now."""
     git, ref = trees.git, f"refs/heads/{target}"
     also = f"update {done} {new}\n" if done else ""
+    # We have the lock of integrations, which a git of ours keeps while it lives: these are of a dead one.
+    forget_ref_locks([trees.common / f"{name}.lock" for name in (ref, done) if name], new)
     where = git("for-each-ref", "--format=%(worktreepath)", ref)
     failed: GitError | None = None
     try:
