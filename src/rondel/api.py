@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -25,6 +26,7 @@ from rondel.agents.base import Agent
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import Workspaces
 from rondel.engine import control
+from rondel.engine.branch import see_branch
 from rondel.engine.driver import View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
@@ -350,6 +352,13 @@ class Hall:
     def begin(self, ref: SessionRef, lease: Lease | None = None, *, new: bool = False) -> Identity:
         """Give a session an identity, and record the branch it was begun on; a `new` one is begun here."""
         return self.session(ref).begin(self.look, lease, new=new)
+
+    def see_branch(self, ref: SessionRef) -> list[str]:
+        """See that a session's branch holds what counts as done; gives what had to be put right."""
+        session, said = self.session(ref), list[str]()
+        session.begin(self.look)
+        asyncio.run(see_branch(session, self.workspaces(), lambda _, f: said.append(str(f["message"]))))
+        return said
 
     def own_branch(self, ref: SessionRef) -> str | None:
         """Another name for a new session's branch, where a branch of that name holds somebody else's work."""

@@ -153,3 +153,14 @@ def test_a_branch_that_was_made_for_a_feature_is_taken(root):
     git(root, "branch", "-f", "feature/001-add", "HEAD")
     rondel(root, "feature", "start", "Add")
     assert meta(root)["branch"] == "feature/001-add"
+
+
+def test_a_feature_whose_branch_is_gone_is_merged_with_everything_that_was_done(tmp_path):
+    root = repository(tmp_path)
+    rondel(root, "feature", "start", "Add", "--mode", "hotfix")
+    assert rondel(root, "feature", "implement", "001-add", "--yes").returncode == 0
+    git(root, "branch", "-D", "feature/001-add")
+    done = rondel(root, "feature", "finish", "001-add", "--merge", "--force")
+    assert "the branch feature/001-add was deleted; it is made again" in done.stdout
+    assert done.returncode == 0
+    assert "def add" in (root / "calc.py").read_text()

@@ -45,6 +45,8 @@ def end_feature(
     worktree = place.resolve(str(hall.root), stored) if stored else ""
     ours = bool(worktree) and worktrees.is_ours(hall.look, worktree)
     _check(hall, state, way, worktree if ours else "", force=force)
+    if way in (Way.MERGE, Way.PR):
+        yield from hall.see_branch(ref)
     if way is Way.MERGE:
         yield _merge(hall, state)
     elif way is Way.PR:
