@@ -10,8 +10,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_workspaces import SESSION, add, committed, git, make_repo
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_workspaces import SESSION, add, committed, edit, git, make_repo
 
+from rondel.agents.checkout import Checkout, Move
 from rondel.agents.workspaces import Commit, Workspaces
 from rondel.errors import GitError
 from support.faults import in_child
@@ -218,3 +221,56 @@ def test_a_lock_of_the_persons_own_git_is_not_ours_to_remove(repo, tmp_path, mon
         spaces.restore()
     (repo / ".git/index.lock").unlink()
     assert len(spaces.restore()) == 1
+
+
+BEFORE = {"kept": "old content\n", "removed": "was there\n"}
+AFTER = {"kept": "new content\n", "added": "is new\n"}
+STATES = st.fixed_dictionaries(
+    dict.fromkeys(
+        [f"{kind}/{n}" for kind in ("kept", "removed", "added") for n in range(2)],
+        st.sampled_from(("before", "after", "missing", "cut", "theirs")),
+    )
+)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(states=STATES, moved=st.booleans(), locked=st.booleans())
+def test_whatever_a_death_leaves_each_path_is_what_head_says_or_what_a_person_wrote(
+    states, moved, locked, tmp_path_factory
+):
+    folder = tmp_path_factory.mktemp("restored")
+    both = [{name: texts[name[:-2]] for name in states if name[:-2] in texts} for texts in (BEFORE, AFTER)]
+    repo = make_repo(folder / "repo", {**both[0], "other.txt": "other\n"})
+    before = git(repo, "rev-parse", "HEAD")
+    spaces = Workspaces(repo, folder / "spaces")
+    path = edit(spaces, "act", both[1])
+    shutil.rmtree(path / "removed")
+    commit = spaces.commit(path, SESSION, "act", "act")
+    assert isinstance(commit, Commit)
+    here = Checkout.at(repo)
+    here.note(Move("refs/heads/main", before, commit.id))
+    if moved:
+        git(repo, "update-ref", "refs/heads/main", commit.id)
+    if locked:
+        here._lock()
+    for name, state in states.items():
+        whole = both[1].get(name, both[0].get(name, ""))
+        text = {"before": both[0].get(name), "after": both[1].get(name), "cut": whole[:4], "theirs": "mine"}
+        put(repo / name, text.get(state))
+    [done] = spaces.restore()
+    theirs = {name for name, state in states.items() if state == "theirs"}
+    assert set(done.kept) == theirs
+    for name in states:
+        wanted = "mine" if name in theirs else both[moved].get(name)
+        assert (repo / name).read_text() if wanted else not (repo / name).exists(), name
+        assert not wanted or (repo / name).read_text() == wanted
+    changed = git(repo, "status", "--porcelain", "-uall").split()
+    assert set(changed[1::2]) == theirs
+    assert not here.is_cut
+
+
+def put(path: Path, text: str | None) -> None:
+    path.unlink(missing_ok=True)
+    if text is not None:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
