@@ -45,7 +45,8 @@ if [ -e {folder}/armed ] && [ "$(pwd -P)" = {root} ]; then
     while read -r name < /proc/$p/comm && [ "$name" != git ]; do
       read -r _ _ _ p _ < /proc/$p/stat
     done
-    read -r _ _ _ driver _ < /proc/$p/stat
+    read -r _ _ _ script _ < /proc/$p/stat
+    read -r _ _ _ driver _ < /proc/$script/stat
     rm {folder}/armed
     kill -9 {also}$p
   fi
@@ -104,7 +105,7 @@ def test_a_git_that_is_killed_in_the_persons_tree_leaves_it_as_it_was(number, re
 
 def cut_with_driver(repo: Path, spaces: Workspaces, path: Path, number: int) -> None:
     """Git and the driver that started it die together: nobody is left to put anything right."""
-    cut(repo, number, also="$driver ")
+    cut(repo, number, also="$driver $script ")
     assert in_child(lambda: spaces.integrate(path, "main")) == -signal.SIGKILL
     assert (repo / ".git/index.lock").exists()
     assert git(repo, "status", "--porcelain") != ""
@@ -216,6 +217,7 @@ def test_a_lock_of_the_persons_own_git_is_not_ours_to_remove(repo, tmp_path, mon
     spaces = Workspaces(repo, tmp_path / "spaces")
     path, _ = large_edit(spaces)
     cut_with_driver(repo, spaces, path, FILES + 5)
+    (repo / ".git/index.lock").unlink()
     (repo / ".git/index.lock").write_bytes(b"")  # they removed ours, and their own git is at work
     with pytest.raises(GitError, match=r"another git works in .*rm .*index\.lock"):
         spaces.restore()

@@ -109,13 +109,13 @@ def listen(point: Point) -> None:
                 point(STEPS[event], os.fsdecode(args[0]))  # type: ignore[arg-type]
         elif event == "subprocess.Popen":
             words = [os.fsdecode(word) for word in args[1]]  # type: ignore[attr-defined]
-            if words[:1] != ["git"]:
+            command = _command(words)
+            if not command:
                 point("start", " ".join(words[:3]))
                 return
-            command = _command(words)
             point("git", command)
             point("git:left", command)
-            if command.split()[0] in CUT:
+            if _is_cut(command):
                 point("git:cut", command)
 
     disk.point = store
@@ -123,7 +123,11 @@ def listen(point: Point) -> None:
 
 
 def _command(words: list[str]) -> str:
-    """A git command line without the options of git itself."""
+    """A git command line without the options of git itself; of a script, the command that takes long."""
+    if words[:2] == ["sh", "-c"] and " read-tree " in words[2]:
+        return "read-tree"
+    if words[:1] != ["git"]:
+        return ""
     rest = words[1:]
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in ("-c", "-C") else rest[1:]
@@ -157,18 +161,21 @@ def _die_soon(seconds: float, with_git: bool) -> None:
 
 
 def _gits() -> list[int]:
-    """The git processes that this process has started and that are to die with it."""
-    found = []
+    """The git processes, or scripts of them, that this process has started and that are to die with it."""
+    found: dict[int, tuple[int, str]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/stat") as stat, open(f"/proc/{name}/cmdline") as line:
                 parent = int(stat.read().rsplit(")", 1)[1].split()[1])
-                words = line.read().split("\0")
+                found[int(name)] = parent, _command(line.read().split("\0"))
         except OSError:
             continue
-        if parent == os.getpid() and words[0] == "git" and _command(words).split()[0] in CUT:
-            found.append(int(name))
-    return found
+    ours = [pid for pid, (parent, command) in found.items() if parent == os.getpid() and _is_cut(command)]
+    return ours + [pid for pid, (parent, command) in found.items() if parent in ours and _is_cut(command)]
+
+
+def _is_cut(command: str) -> bool:
+    return command.split(" ", maxsplit=1)[0] in CUT
 
 
 def die_after(seconds: float) -> None:

@@ -141,23 +141,34 @@ class Checkout:
             if self._is_locked_by_us():  # a person may have removed it, as git tells them to
                 (self.git_dir / "index.lock").unlink(missing_ok=True)
 
-    def _lock(self) -> None:
-        lock, own = self.git_dir / "index.lock", self.git_dir / "rondel-lock"
-        deadline = time.monotonic() + BUSY_S
+    def own_lock(self) -> tuple[str, str]:
+        """A file that becomes the lock of the index with its second name, and that name."""
+        own = self.git_dir / "rondel-lock"
         try:
             with machine("write", own):
+                own.unlink(missing_ok=True)  # its second name may be a lock that is in use
                 own.write_bytes(_LOCKED)
-                while not self._is_locked_by_us() and not _linked(own, lock):
-                    if time.monotonic() > deadline:
-                        raise GitError(
-                            f"another git works in {self.folder}, or was killed there; "
-                            f"if none does: rm {quoted(lock)}"
-                        )
-                    time.sleep(0.1)
         except OSError as e:
-            raise GitError(f"{lock} cannot be written: {e.strerror}") from e
+            raise GitError(f"{own} cannot be written: {e.strerror}") from e
+        return own.name, "index.lock"
+
+    def _lock(self) -> None:
+        own, lock = (self.git_dir / name for name in self.own_lock())
+        deadline = time.monotonic() + BUSY_S
+        try:
+            while not self._is_locked_by_us() and not _linked(own, lock):
+                if time.monotonic() > deadline:
+                    raise self.busy()
+                time.sleep(0.1)
         finally:
             own.unlink(missing_ok=True)
+
+    def busy(self) -> GitError:
+        """Somebody else has the index: a git at work, or one that was killed."""
+        return GitError(
+            f"another git works in {self.folder}, or was killed there; "
+            f"if none does: rm {quoted(self.git_dir / 'index.lock')}"
+        )
 
 
 def forget_ref_locks(files: Iterable[Path], commit: str) -> None:

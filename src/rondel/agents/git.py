@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import signal
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -79,6 +81,10 @@ def check_machine(what: str, status: int, words: str) -> None:
         raise MachineTrouble(f"{what} failed: {why}")
 
 
+def _command(args: Sequence[str]) -> list[str]:
+    return ["git", *(word for option in _OPTIONS for word in ("-c", option)), *args]
+
+
 @dataclass(frozen=True)
 class Git:
     """Git in one folder; with `git_dir`, of exactly that repository, whatever the folder holds."""
@@ -89,23 +95,34 @@ class Git:
 
     def run(self, *args: str, stdin: str = "", timeout_s: float = TIMEOUT_S) -> Result:
         """Run a git command, whatever comes of it; GitError only when it cannot run or end."""
-        status, out, err = self._run(args, stdin.encode(errors="replace"), timeout_s)
+        status, out, err = self._run(_command(args), args[0], stdin.encode(errors="replace"), timeout_s)
         return Result(status, out.decode(errors="replace"), err.decode(errors="replace"))
 
     def raw(self, *args: str, stdin: bytes = b"") -> bytes:
         """The bytes that a git command gives, and is given: contents of files, and names of any kind."""
-        status, out, err = self._run(args, stdin, TIMEOUT_S)
+        status, out, err = self._run(_command(args), args[0], stdin, TIMEOUT_S)
         if status != 0:
             raise self._refused(args, Result(status, "", err.decode(errors="replace")))
         return out
 
-    def _run(self, args: tuple[str, ...], stdin: bytes, timeout_s: float) -> tuple[int, bytes, bytes]:
-        options = [word for option in _OPTIONS for word in ("-c", option)]
+    def script(self, name: str, text: str) -> Result:
+        """Several commands in one process, which comes to its end also when its driver dies; see `typed`."""
+        status, out, err = self._run(["sh", "-c", text], name, b"", TIMEOUT_S)
+        return Result(status, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    @staticmethod
+    def typed(*args: str) -> str:
+        """A git command as a script has it."""
+        return shlex.join(_command(args))
+
+    def _run(
+        self, command: Sequence[str], name: str, stdin: bytes, timeout_s: float
+    ) -> tuple[int, bytes, bytes]:
         try:
             child = subprocess.Popen(
-                ["git", *options, *args],
+                command,
                 cwd=self.folder,
-                env=self._env | (self._identity if args[0] in _COMMITTING else {}),
+                env=self._env | (self._identity if name in _COMMITTING else {}),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -125,10 +142,10 @@ class Git:
                 os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             if isinstance(e, subprocess.TimeoutExpired):
-                raise GitError(f"git {args[0]} did not end within {timeout_s:g} s") from e
+                raise GitError(f"git {name} did not end within {timeout_s:g} s") from e
             raise
         words = err.decode(errors="replace")
-        check_machine(f"git {args[0]} in {str(self.folder)!r}", child.returncode, words)
+        check_machine(f"git {name} in {str(self.folder)!r}", child.returncode, words)
         return child.returncode, out, err
 
     def __call__(self, *args: str, stdin: str = "") -> str:

@@ -2,13 +2,15 @@
 
 git writes one file after the other, and a death leaves some old and some new. So a move is noted before
 the first file is touched, and only where no file that it touches holds anything but what was committed. git
-works with a copy of the index; then the branch moves, in one step, and the copy becomes the index. A move
-that was cut short before its branch moved is undone, one after it is completed: `rondel.agents.restore`.
+works with a copy of the index; then the branch moves, in one step, and the copy becomes the index. All that
+is one process, which a driver's death does not end. A move that was cut short all the same, before its branch
+moved, is undone, one after it is completed: `rondel.agents.restore`.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import stat
 import threading
@@ -17,15 +19,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rondel.agents.checkout import MOVES, Checkout, Move, is_in_folders, quoted
+from rondel.agents.checkout import BUSY_S, MOVES, NOTE, Checkout, Move, is_in_folders, quoted
 from rondel.agents.git import Git
 from rondel.agents.restore import restore_checkout
 from rondel.agents.worktrees import Worktrees
 from rondel.errors import GitError, MachineTrouble
-from rondel.model.trouble import machine
 
 SHOWN_MAX = 10
 TYPED_MAX = 100
+_BUSY = 75  # how the script ends when the index is locked all the while
+_FILES = ("rondel-move-index", "index", NOTE)
 _BUSY_WITH = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 
 
@@ -55,37 +58,59 @@ def move(trees: Worktrees, folder: Path, step: Move, also: str = "") -> None:
         here = Checkout.at(folder)
         if here.is_cut:
             restore_checkout(here)
-        with here.locked():
-            git = here.copy_index("move")
-            try:
-                _check(here, git, step)
-                here.note(step)
-                _carry_out(here, git, step, also)
-            finally:
-                here.forget_index("move")
-
-
-def _carry_out(here: Checkout, git: Git, step: Move, also: str) -> None:
-    """Files, branch, index, in this order; where that fails, everything is put back."""
-    try:
-        with machine("move a branch in", here.folder):
-            git("read-tree", "-m", "-u", step.before, step.after)
-            moves = f"update {step.ref} {step.after} {step.before}\n{also}"
-            here.git("update-ref", "-m", "rondel", "--stdin", stdin=moves)
-            here.take_index("move")
-            here.forget_move()
-    except (GitError, MachineTrouble, OSError) as e:
         try:
-            restore_checkout(here)
-        except (GitError, MachineTrouble) as more:
-            words = f"The files in {here.folder} are half updated; the next rondel command puts them right"
-            kind = type(e) if isinstance(e, MachineTrouble) else GitError
-            raise kind(f"{e}\n{words}: {more}") from e
-        if here.git("rev-parse", "--verify", step.ref) == step.after:
-            return  # only the last of it had failed
-        if isinstance(e, OSError):
-            raise GitError(f"{step.ref} cannot be moved in {here.folder}: {e}") from e
+            _check(here, here.copy_index("move"), step)
+        finally:
+            here.forget_index("move")
+        here.note(step)
+        _carry_out(here, step, also)
+
+
+def _carry_out(here: Checkout, step: Move, also: str) -> None:
+    """Do it; where that fails, everything is put back."""
+    try:
+        done = here.git.script("read-tree", _script(here, step, also))
+    except (GitError, MachineTrouble) as e:
+        _put_back(here, e)
         raise
+    if done.status == _BUSY:
+        here.forget_move()
+        raise here.busy()
+    if not done.ok:
+        failed = GitError(f"the files in {here.folder} cannot be updated: {done.words}")
+        _put_back(here, failed)
+        if here.git("rev-parse", "--verify", step.ref) != step.after:  # else only the last of it had failed
+            raise failed
+
+
+def _put_back(here: Checkout, failed: GitError | MachineTrouble) -> None:
+    try:
+        restore_checkout(here)
+    except (GitError, MachineTrouble) as e:
+        words = f"The files in {here.folder} are half updated; the next rondel command puts them right"
+        raise type(failed)(f"{failed}\n{words}: {e}") from failed
+
+
+def _script(here: Checkout, step: Move, also: str) -> str:
+    """The lock of the index, files, branch, index, in this order, by one process.
+
+    It goes on to its end when its driver is killed: only its own death leaves something to put right.
+    """
+    own, lock, copy, index, note = (quoted(here.git_dir / n) for n in (*here.own_lock(), *_FILES))
+    git, moves = here.git.typed, f"update {step.ref} {step.after} {step.before}\n{also}"
+    return f"""\
+trap '' INT HUP
+n=0
+until ln {own} {lock} 2>/dev/null; do
+  n=$((n + 1)); [ $n -le {BUSY_S * 10:.0f} ] || exit {_BUSY}; sleep 0.1
+done
+rm -f {own} {copy}.lock
+export GIT_INDEX_FILE={copy}
+cp -p {index} {copy} && {git("update-index", "-q", "--refresh")} >/dev/null
+{git("read-tree", "-m", "-u", step.before, step.after)} &&
+printf %s {shlex.quote(moves)} | {git("update-ref", "-m", "rondel", "--stdin")} &&
+mv -f {copy} {index} && rm -f {note} {lock}
+"""
 
 
 # -- what is in the way -----------------------------------------------------------------------
