@@ -37,7 +37,7 @@ from rondel.engine.onto import move_onto, own_branch
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
-from rondel.engine.session import RUN, Session, newer_documents, restored
+from rondel.engine.session import Session, newer_documents, restored
 from rondel.errors import ConfigError, RondelError, UsageError
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
@@ -49,9 +49,10 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
-from rondel.store import files
+from rondel.store import files, ours
 from rondel.store.lease import Lease, holder
 from rondel.store.locks import locked
+from rondel.store.ours import RUN
 from rondel.store.snapshot import DiskSnapshot
 
 SCHEMA_VERSION = 1
@@ -211,23 +212,23 @@ class Hall:
         found = flow.summary(state)
         if found.status is Status.DAMAGED:  # nothing goes on before it is mended
             found = replace(found, next=command_line("doctor"))
-        ours = snapshot.names(".rondel")
+        there = snapshot.names(ours.HOME)
         newer = newer_documents(snapshot, flow, state)
         if newer:
             return replace(found, status=Status.DAMAGED, problems=(*newer, *found.problems))
-        if not ours:  # nobody of ours was ever there
+        if not there:  # nobody of ours was ever there
             return found
-        if "run/" in ours:
+        if "run/" in there:
             found = replace(found, problems=(*found.problems, *restored(snapshot)))
         run = f"{self.root}/{ref.folder}/{RUN}"
-        if "run/" in ours and holder(run) is not None:
+        if "run/" in there and holder(run) is not None:
             problems = tuple(p for p in found.problems if not p.when_idle)
             return replace(found, status=Status.RUNNING, problems=problems)
         if found.status not in (Status.ACTIVE, Status.WAITING):
             return found
-        if "control" in ours:
+        if "control" in there:
             return replace(found, status=Status.PAUSED)
-        return _with_report(found, last_report(snapshot)) if "run/" in ours else found
+        return _with_report(found, last_report(snapshot)) if "run/" in there else found
 
     def last_report(self, ref: SessionRef) -> Report | None:
         """How the last run of a session ended, as far as anybody knows."""
@@ -320,11 +321,7 @@ class Hall:
 
     def heartbeat(self, ref: SessionRef) -> dict[str, object]:
         """What the driver of a session last said: who works, since when."""
-        try:
-            path = self.root / ref.folder / RUN / HEARTBEAT
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
+        found = self.files(ref).json(f"{RUN}/{HEARTBEAT}")
         return found if isinstance(found, dict) else {}
 
     def spent(self, ref: SessionRef) -> Usage:
@@ -347,7 +344,7 @@ class Hall:
             session.note("changed", {"files": wrote})
         for one in kept:
             session.note("kept", {"file": one.file, "aside": one.aside, "why": one.why})
-        (session.run / REPORT).unlink(missing_ok=True)  # it may wait for something else now
+        ours.remove(session.run / REPORT)  # it may wait for something else now
 
     def begin(self, ref: SessionRef, lease: Lease | None = None, *, new: bool = False) -> Identity:
         """Give a session an identity, and record the branch it was begun on; a `new` one is begun here."""
@@ -397,9 +394,7 @@ class Hall:
 
     def _one_at_a_time(self, ref: SessionRef) -> AbstractContextManager[None]:
         """What one person sees and then writes, nobody else has written in between."""
-        ours = files.safe_join(self.root, f"{ref.folder}/.rondel")
-        files.make_folder(ours)
-        return locked(ours)
+        return locked(ours.own(files.safe_join(self.root, ref.folder) / ours.HOME, is_folder=True))
 
     def decide(
         self, ref: SessionRef, answer: str, *, path: str | None = None, comment: str = "", by: str = "person"

@@ -63,7 +63,7 @@ def test_whatever_is_done_to_a_document_it_is_put_back_and_said(root, how, name)
     assert said["file"] == name
     aside = [p for p in (session / ".rondel/aside").glob("*") if ".rondel-tmp-" not in p.name]
     assert [".damaged-1" in p.name for p in aside] == ([] if how == "deleted" else [True])
-    assert "put back as it was last written" in event_line("restored", said)
+    assert "put back as it was last known" in event_line("restored", said)
     (problem,) = hall(root).summary(REF).problems
     assert problem.rule == "document-restored"
     assert problem.file == name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import threading
 import time
@@ -14,9 +15,11 @@ from harness import REF, git, hall, repository, start
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.engine.report import Stopped
+from rondel.errors import RondelError
 from rondel.model.changes import text
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Usage
+from rondel.store import disk
 from support.kills import content
 from support.scripted import Scripted, plain
 
@@ -326,20 +329,20 @@ def test_a_field_of_a_document_that_nobody_here_knows_stays(root):
     assert state["zebra"] == [1, {"a": None}]
 
 
-def test_an_answer_that_cannot_be_written_is_not_lost(root):
+def test_an_answer_that_cannot_be_written_is_not_lost(root, monkeypatch):
     """The disk says no when the answer comes: the next run takes it from the spool."""
     start(root, auto=True, width=1)
-    blocked = root / REF.folder / "round-1"
 
-    def answer(request: Request) -> str:
-        if request.action.startswith("round-1"):
-            blocked.write_text("a file where a folder should be")
-        return "Paid for.\n"
+    class Refusing(disk.Disk):
+        def rename(self, old: str, new: str) -> None:
+            if new.endswith("round-1/notes/1.md"):
+                raise PermissionError(errno.EACCES, "no", new)
+            super().rename(old, new)
 
-    agent = Scripted(answer)
-    with pytest.raises(Exception, match="round-1"):
-        hall(root, agent).drive(REF)
-    blocked.unlink()
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "current", Refusing())
+        with pytest.raises(RondelError, match="round-1"):
+            hall(root, Scripted(lambda _: "Paid for.\n")).drive(REF)
     again = Scripted()
     assert hall(root, again).drive(REF).exit_code == 0
     assert [r.action for r in again.seen] == ["final.md"]

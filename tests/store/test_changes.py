@@ -100,9 +100,20 @@ def test_no_change_goes_through_a_link_out(tmp_path: Path):
         Edit("out.json", lambda d: {**d, "x": 1}),
         Write("out.json", b""),
     ):
-        with pytest.raises(UnsafePath):
-            carry_out(session, [change])
+        carry_out(session, [change])
     assert os.listdir(tmp_path / "elsewhere") == []
+    kept = session / ".rondel/aside"
+    assert os.readlink(kept / "out.damaged-1") == str(tmp_path / "elsewhere")
+    assert os.readlink(kept / "out.json.damaged-1") == str(tmp_path / "elsewhere" / "new.json")
+    assert (session / "out.json").read_bytes() == b""
+
+
+def test_a_link_from_one_document_to_another_is_followed(tmp_path: Path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "notes").symlink_to("real")
+    carry_out(tmp_path, [Write("notes/a.md", b"a")])
+    assert (tmp_path / "real/a.md").read_bytes() == b"a"
+    assert not (tmp_path / ".rondel").exists()
 
 
 def test_the_files_beside_a_session_belong_to_it(tmp_path: Path):

@@ -128,11 +128,34 @@ def test_a_write_with_an_old_epoch_is_refused(run: Path):
             lease.check()
 
 
-def test_a_lease_whose_file_is_gone_is_lost(run: Path):
+def test_a_lease_whose_file_is_gone_is_put_back(run: Path):
     with Lease.take(run, "review:x") as lease:
-        (run / "lease").unlink()
+        shutil.rmtree(run)
+        lease.check()
+        assert holder(run) == lease.holder
+        with pytest.raises(Held):
+            Lease.take(run, "review:x")
+
+
+def test_a_lease_whose_session_is_gone_is_lost(tmp_path: Path):
+    run = tmp_path / "session/.rondel/run"
+    with Lease.take(run, "review:x") as lease:
+        shutil.rmtree(tmp_path / "session")
         with pytest.raises(LostLease, match="gone"):
             lease.check()
+        assert not (tmp_path / "session").exists()
+
+
+@pytest.mark.parametrize("way", ["in place", "another file"])
+@pytest.mark.parametrize("junk", [b"", b"{", b"\xff" * 100])
+def test_what_somebody_wrote_over_a_lease_is_kept_and_the_lease_put_back(run: Path, junk: bytes, way: str):
+    with Lease.take(run, "review:x") as lease:
+        if way == "another file":
+            (run / "lease").unlink()
+        (run / "lease").write_bytes(junk)
+        lease.check()
+        assert holder(run) == lease.holder
+        assert [p.read_bytes() for p in (run.parent / "aside").iterdir()] == [junk]
 
 
 def test_the_same_words_in_another_form_are_the_same_lease(run: Path):

@@ -109,7 +109,7 @@ _LINES = {
     "outdated": "! {action}: what it was asked about changed; it is asked again",
     "kept": "! {file}: {why}: {aside}",
     "refused": "! {file}: written while a run goes on, and not for it; put aside: {aside}",
-    "restored": "! {file}: {why}; put back as it was last written{aside}",
+    "restored": "! {file}: {why}; put back as it was last known{aside}",
     "problem": "! {file}: {message}",
     "put-right": "! {message}",
 }

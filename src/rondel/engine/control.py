@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 
-from rondel.model.trouble import machine
-from rondel.store import files
+from rondel.store import files, ours
 
 CONTROL = ".rondel/control"
 
@@ -19,24 +19,23 @@ class Word(StrEnum):
 
 
 def read(folder: Path) -> Word | None:
-    """The word that is there now. Anything unreadable means pause: the safe reading."""
-    try:
-        with machine("read", folder / CONTROL):
-            text = (folder / CONTROL).read_text(encoding="utf-8", errors="replace").strip()
-    except (FileNotFoundError, NotADirectoryError):
+    """The word that is there now. One that nobody can read means pause, the safe reading."""
+    place = folder / CONTROL
+    if not os.path.lexists(place):
         return None
-    except OSError:
-        return Word.PAUSE
-    return Word.STOP if text == Word.STOP else Word.PAUSE
+    data = ours.read(ours.own(place))
+    if data is None:  # something else was there, and is aside now
+        return None
+    return Word.STOP if data.strip() == Word.STOP.encode() else Word.PAUSE
 
 
 def leave(folder: Path, word: Word) -> None:
     """Leave a word for the driver, now or later."""
-    path = files.safe_join(folder, CONTROL)
+    path = ours.own(folder / CONTROL)
     files.ignore_runtime(path.parent)
     files.write(path, f"{word}\n".encode())
 
 
 def clear(folder: Path) -> None:
     """Take the word away: the session may go on."""
-    (folder / CONTROL).unlink(missing_ok=True)
+    ours.remove(folder / CONTROL)

@@ -21,6 +21,7 @@ from rondel.errors import MachineTrouble
 from rondel.model.outcomes import Ended
 from rondel.model.times import parse_time
 from rondel.model.trouble import machine
+from rondel.store import ours
 from rondel.store.disk import explained
 
 REPLY = "reply.json"
@@ -61,9 +62,9 @@ class LocalExecutor:
             return found
         started = self._clock()
         with explained("keep an answer in", request.spool):
-            request.spool.mkdir(parents=True, exist_ok=True)
+            ours.own(request.spool, is_folder=True)
             prompt = request.prompt.encode(errors="replace")  # as the agent gets it
-            (request.spool / PROMPT).write_bytes(prompt)
+            ours.write_view(request.spool / PROMPT, prompt)
             os.utime(request.spool / PROMPT, (started.timestamp(), started.timestamp()))
             reply = await agent.run(request, beat)
         answer = Answer(reply, started, self._clock())
@@ -103,10 +104,7 @@ def _keep(spool: Path, answer: Answer) -> None:
         "started_at": answer.started_at.isoformat(),
         "finished_at": answer.finished_at.isoformat(),
     }
-    temporary = spool / f"{REPLY}.tmp"
-    with explained("write", spool / REPLY):
-        temporary.write_text(json.dumps(record), encoding="utf-8", errors="surrogateescape")
-        temporary.replace(spool / REPLY)
+    ours.write_view(spool / REPLY, json.dumps(record).encode(errors="surrogateescape"))
 
 
 def kept_answer(spool: Path) -> Answer | None:

@@ -14,10 +14,12 @@ from pathlib import Path
 from rondel.agents.base import Beat, Reply
 from rondel.engine.ledger import Ledger, usage_json
 from rondel.engine.perform import Job
+from rondel.errors import MachineTrouble, RondelError
 from rondel.model.actions import Ask, Derive, Run
 from rondel.model.digests import digest
 from rondel.model.outcomes import Outcome
 from rondel.model.times import stamp
+from rondel.store import ours
 
 ERROR_MAX = 2000
 HEARTBEAT = "heartbeat.json"
@@ -84,10 +86,9 @@ def leave_heartbeat(run: Path, flights: Mapping[str, Flight], ledger: Ledger, at
     now = time.monotonic()
     rows = [_row(path, flight, now) for path, flight in flights.items()]
     total = {"seconds": round(ledger.seconds), "usage": usage_json(ledger.usage)}
-    temporary = run / f"{HEARTBEAT}.tmp"
-    with suppress(OSError):  # a view of the run is not worth ending it
-        temporary.write_text(json.dumps({"at": stamp(at), "actions": rows, **total}), encoding="utf-8")
-        temporary.replace(run / HEARTBEAT)
+    body = json.dumps({"at": stamp(at), "actions": rows, **total})
+    with suppress(RondelError, MachineTrouble):  # a view of the run is not worth ending it
+        ours.write_view(run / HEARTBEAT, body.encode())
 
 
 def _row(path: str, flight: Flight, now: float) -> dict[str, object]:

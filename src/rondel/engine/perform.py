@@ -30,8 +30,7 @@ from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.trouble import NOT_RUN, machine, no_command
 from rondel.model.workflow import Look
-from rondel.store import files
-from rondel.store.disk import explained
+from rondel.store import files, ours
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -281,7 +280,7 @@ class Performer(Generic[S]):
         )
 
     def _manual(self, path: str, given: str | None, what: str) -> Path:
-        return files.safe_join(self._session.folder, given or f".rondel/manual/{_flat(path)}.{what}.md")
+        return ours.place_of(self._session.folder, given or f".rondel/manual/{_flat(path)}.{what}.md")
 
     def spool(self, path: str, number: int) -> Path:
         """The folder of one try's output."""
@@ -312,9 +311,7 @@ class Performer(Generic[S]):
         space = action.workspace
         if space.access is Access.NONE:
             scratch = self.spool(action.path, number) / "scratch"
-            with explained("make", scratch):
-                scratch.mkdir(parents=True, exist_ok=True)
-            return scratch
+            return ours.own(scratch, is_folder=True)
         base = space.base or await self._home(space.target)
         trees = self._tools.workspaces
         if space.access is Access.READ:
@@ -354,7 +351,9 @@ class Performer(Generic[S]):
             return replace(outcome, ended=Ended.FAILED, error=error)
         if commit is None:
             note = self.spool(ask.path, job.number) / UNCHANGED
-            await asyncio.to_thread(files.write, note, b"")  # without its workspace nothing else says it
+            await asyncio.to_thread(
+                files.write, ours.own(note), b""
+            )  # without its workspace nothing else says it
             await _patiently(partial(trees.remove, cwd))
             return outcome
         if ask.workspace.target is None:

@@ -10,9 +10,11 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from rondel.errors import MachineTrouble, RondelError
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time, stamp
+from rondel.store import ours
 
 
 class Stopped(StrEnum):
@@ -98,8 +100,8 @@ def leave(run: Path, report: Report) -> None:
         "details": list(report.details),
         "until": until,
     }
-    with suppress(OSError):
-        (run / REPORT).write_text(json.dumps(body), encoding="utf-8")
+    with suppress(RondelError, MachineTrouble):
+        ours.write_view(run / REPORT, json.dumps(body).encode())
 
 
 def last_report(files: Snapshot) -> Report | None:

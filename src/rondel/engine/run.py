@@ -17,10 +17,11 @@ from rondel.engine.explain import refresh
 from rondel.engine.limits import uncounted
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped
-from rondel.engine.session import RESTORED, Session
+from rondel.engine.session import Session
 from rondel.errors import NewerFile
 from rondel.model.trouble import machine
 from rondel.model.versions import VERSION, message
+from rondel.store import ours
 from rondel.store.lease import Lease
 
 
@@ -60,8 +61,7 @@ def _run(
     if session.ledger.newer is not None:
         raise NewerFile(f"{session.ref.name}: {message('its journal', session.ledger.newer, VERSION)}")
     control.clear(session.folder)
-    for name in (REPORT, RESTORED):
-        (session.run / name).unlink(missing_ok=True)  # it was about the run before
+    ours.remove(session.run / REPORT)  # it was about the run before
     session.begin(tools().look, lease)
     now = tools().clock
     word = "retry" if wish.retry else "resume"

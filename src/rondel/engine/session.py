@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -14,25 +13,23 @@ from rondel.errors import LostLease, NewerFile, RondelError
 from rondel.model.changes import Aside, Change, Edit, Write
 from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
-from rondel.model.snapshot import Snapshot, parse_json
+from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
 from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
 from rondel.model.written import WRITTEN
-from rondel.store import documents, files
+from rondel.store import documents, files, ours
 from rondel.store.committed import Committed
 from rondel.store.journal import Journal
+from rondel.store.known import KnownLog
 from rondel.store.lease import Lease
-from rondel.store.logs import append_line
+from rondel.store.ours import ASIDE, HOME, RECORD, RUN, Restored
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import ASIDE, Applied, Kept, Written, apply_changes, free_spot
+from rondel.store.written import Applied, Kept, Written, apply_changes
 
 S = TypeVar("S")
 
-OURS = ".rondel"
-RUN = f"{OURS}/run"
-RESTORED = "restored.jsonl"  # of a run: what it put back
 HEAL_MAX = 5  # how often a document is put back for one change before that is given up
 
 
@@ -52,8 +49,9 @@ class Session(Generic[S]):
                 raise RondelError(f"session {ref.name} has no folder {ref.folder}; see `rondel status`")
             files.make_folder(self.folder)
         self.files = DiskSnapshot(self.folder, ref.beside)
-        self.run = files.safe_join(self.folder, RUN)
+        self.run = self.folder / RUN
         self.journal = Journal(self.run / "journal.jsonl")
+        self._record = KnownLog(self.folder / RECORD)
         self._identity: Identity | None = None
         self._written = Written(self.folder)
         self._committed: Committed | None = None  # what a driver knows to be good
@@ -90,7 +88,7 @@ class Session(Generic[S]):
         self._identity = identity_of(self.files.json(IDENTITY))
         if self._identity is None and (known := identity_of(self.ledger.identity)):
             self.identify(known, lease)
-            self.note("restored", {"file": IDENTITY, "why": "it is gone or cannot be read", "aside": ""})
+            ours.note(self.folder, [Restored(IDENTITY, "it is gone or cannot be read", "")])
         if self._identity is None:
             branch = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
             base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
@@ -141,6 +139,9 @@ class Session(Generic[S]):
         """From now on documents that are damaged are put back, and `say` is told. For a driver."""
         self._committed = Committed(self.folder, self.ref.beside)
         self._say = say
+        self._record.keep = True
+        self.journal.keep()
+        self._written.keep()
         state = self.state
         self._damaged = self.workflow.summary(state).status is Status.DAMAGED
         self._remember(state)
@@ -163,9 +164,7 @@ class Session(Generic[S]):
     def _refuse_requests(self) -> None:
         """Put aside what asks for something else: a request is written under the lease, and we have it."""
         for path in [p for p in _ours(self.files) if p not in self._fixed] if self._fixed else ():
-            spot = free_spot(self.folder, path, "refused")
-            files.make_folder(self.folder / ASIDE)
-            files.aside(self.folder / path, self.folder / spot)
+            spot = ours.put_aside(self.folder, self.folder / path, path, "refused")
             for touched in (path, spot):
                 self.files.forget(touched)
                 self._changed.add(touched)
@@ -199,21 +198,26 @@ class Session(Generic[S]):
         for touched in filter(None, (path, done.aside)):
             self.files.forget(touched)
             self._changed.add(touched)
-        kept = f"; what was there is in {done.aside}" if done.aside else ""
-        fields: dict[str, object] = {"file": path, "why": why, "aside": kept}
-        append_line(self.run / RESTORED, json.dumps(fields))
-        self._say("restored", fields)
+        self.say_restored()
+
+    def say_restored(self) -> None:
+        """Say what was put aside or put back since, by whomever."""
+        for one in ours.restored_in(b"".join(self._record.news())):
+            kept = f"; what was there is in {one.aside}" if one.aside else ""
+            self._say("restored", {"file": one.path, "why": one.why, "aside": kept})
 
     def _heal(self, changes: Sequence[Change]) -> bool:
         """Read the documents that are to be changed; whether one had to be put back."""
         found = False
         for path in _paths(changes):
-            if self._committed is not None and path in self._committed:
-                self.files.forget(path)
-                why = self._committed.fault(path, self.files.data(path))
-                if why is not None:
-                    self._restore(path, why)
-                    found = True
+            if self._committed is None or path not in self._committed:
+                continue
+            self.files.forget(path)
+            data = self.files.data(path)
+            why = self._committed.fault(path, data)
+            if why is not None:
+                self._restore(path, why)
+                found = True
         return found
 
     def refresh(self) -> None:
@@ -227,6 +231,7 @@ class Session(Generic[S]):
         Asked before each action, so it costs a few stats. Whoever changes a session through the
         hall notes it in the journal; files beside the folder are changed by hand, and by other tools.
         """
+        self.say_restored()
         news = self.journal.news()
         for event in news:
             self.ledger.note(event)
@@ -330,24 +335,22 @@ def newer_documents(files: Snapshot, workflow: Workflow[S], state: S) -> tuple[P
 
 def _ours(files: Snapshot) -> Iterator[str]:
     """The documents that every session has: its own id, and what a person asked for."""
-    for name in files.names(OURS):
+    for name in files.names(HOME):
         if name == "session.json" or (name.startswith("request-") and name.endswith(".json")):
-            yield f"{OURS}/{name}"
+            yield f"{HOME}/{name}"
 
 
 def restored(files: Snapshot) -> tuple[Problem, ...]:
-    """What the last run of the session with these files had to put back."""
-    lines = (files.text(f"{RUN}/{RESTORED}") or "").splitlines()
-    found = (note for line in lines if isinstance(note := parse_json(line.encode()), dict))
+    """What had to be put aside or put back in the session with these files since it was last taken."""
     return tuple(
         Problem(
             "document-restored",
-            str(note.get("file")),
-            f"it was damaged while a run went on ({note.get('why')}), and was put back as it was last written"
-            f"{note.get('aside')}",
+            one.path,
+            f"it was damaged ({one.why}), and was put back as it was last known"
+            + (f"; what was there is in {one.aside}" if one.aside else ""),
             "nothing to do; find out who damaged it",
         )
-        for note in found
+        for one in ours.restored_in(files.data(RECORD))
     )
 
 

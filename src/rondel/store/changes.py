@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rondel.errors import RondelError
 from rondel.model.changes import Append, Aside, Change, Edit, Keep, Write
-from rondel.model.digests import digest
 from rondel.model.versions import VERSION
-from rondel.store import documents, files, logs
+from rondel.store import documents, files, logs, ours
+from rondel.store.ours import digest_of
 
 After = Callable[[str, bytes | None], None]
 Settle = Callable[[Change], Sequence[Change]]
@@ -76,14 +76,6 @@ def _expect(place: Path, old: str | None) -> None:
         raise files.Changed(place)
 
 
-def digest_of(place: Path) -> str | None:
-    """The digest of a file; None for what is not there, and for what is too large to be ours."""
-    if not place.is_file() or place.stat().st_size > files.SIZE_MAX:
-        return None
-    data = files.read(place)
-    return None if data is None else digest(data)
-
-
 def _lines_there(folder: Path, changes: Sequence[Change], beside: frozenset[str]) -> dict[str, int]:
     """Of each log that gets several lines: how many of them a time that was cut short has left there."""
     lines: dict[str, list[str]] = {}
@@ -91,7 +83,7 @@ def _lines_there(folder: Path, changes: Sequence[Change], beside: frozenset[str]
         if isinstance(change, Append):
             lines.setdefault(change.path, []).append(change.line)
     return {
-        path: logs.ends_with(files.safe_join(folder, path, beside), added)
+        path: logs.ends_with(ours.document(folder, path, beside), added)
         for path, added in lines.items()
         if len(added) > 1
     }
@@ -102,10 +94,8 @@ def _carry_out(
 ) -> list[tuple[str, bytes | None]]:
     """The paths a change touched, and what they hold now."""
 
-    def place(relative: str) -> Path:
-        path = files.safe_join(folder, relative, beside)
-        _make_room(folder, relative, path)
-        return path
+    def place(relative: str, *, as_it_is: bool = False) -> Path:
+        return ours.document(folder, relative, beside, as_it_is=as_it_is)
 
     match change:
         case Replace(path, data, old=old):
@@ -125,10 +115,10 @@ def _carry_out(
         case Edit(path, _, str(log)):
             return [(path, edit(change, place(path), place(log))), (log, None)]
         case Aside(path, to):
-            files.aside(files.safe_join(folder, path, beside), place(to), again=False)
+            files.aside(place(path, as_it_is=True), place(to, as_it_is=True), again=False)
             return [(path, None), (to, None)]
         case Keep(path, to):
-            files.keep(files.safe_join(folder, path, beside), place(to))
+            files.keep(place(path, as_it_is=True), place(to, as_it_is=True))
             return [(to, None)]
         case _:
             raise TypeError(change)
@@ -137,10 +127,3 @@ def _carry_out(
 def _edit(edit: Edit, path: Path, log: Path | None, *, known: Container[str], version: int) -> bytes:
     is_there = edit.path in known
     return documents.edit_bytes(path, edit.change, log, is_there=is_there, version=version).data
-
-
-def _make_room(folder: Path, relative: str, path: Path) -> None:
-    """The folders above a file; and runtime state kept out of git from the start."""
-    files.make_folder(path.parent)
-    if relative.startswith(".rondel/") and relative != ".rondel/.gitignore":
-        files.ignore_runtime(folder / ".rondel")

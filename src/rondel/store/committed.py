@@ -12,24 +12,14 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import NamedTuple
 
-from rondel.errors import RondelError
 from rondel.model.snapshot import is_deep, parse_json
-from rondel.store import files
+from rondel.store import files, ours
 from rondel.store.locks import locked
-from rondel.store.written import ASIDE
+from rondel.store.ours import Restored
 
 BYTES_MAX = 64 * 1024 * 1024  # of all documents together; what does not fit is not remembered
 LOG = ".ndjson"
-
-
-class Restored(NamedTuple):
-    """A document that was put back."""
-
-    path: str
-    why: str
-    aside: str  # where what was there is now; empty where nothing was
 
 
 class Committed:
@@ -102,13 +92,13 @@ class Committed:
 
     def restore(self, path: str, why: str) -> Restored:
         """Put aside what is there, and write the document as it was last."""
-        place = self._place(path)
-        self._clear_way(place)
-        files.make_folder(place.parent)
+        place = ours.document(self._folder, path, self._beside, as_it_is=True)
         with locked(place.parent):
-            kept = self._put_aside(place) if os.path.lexists(place) else ""
+            kept = ours.put_aside(self._folder, place, path) if os.path.lexists(place) else ""
             files.write(place, self._good[path])
-        return Restored(path, why, kept)
+        done = Restored(path, why, kept)
+        ours.note(self._folder, [done])
+        return done
 
     def _place(self, path: str) -> Path:
         """Where a document belongs: never through a link that somebody put there."""
@@ -116,22 +106,3 @@ class Committed:
         if up != path and up in self._beside:
             return Path(os.path.abspath(self._folder)).parent / up
         return self._folder / path
-
-    def _clear_way(self, place: Path) -> None:
-        """Put aside what stands where a folder above the document belongs."""
-        for folder in reversed(place.parents):
-            within = folder != self._folder and folder.is_relative_to(self._folder)
-            if within and os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
-                self._put_aside(folder)
-
-    def _put_aside(self, place: Path) -> str:
-        shelf = self._folder / ASIDE
-        files.make_folder(shelf)
-        inner = place.relative_to(self._folder) if place.is_relative_to(self._folder) else Path(place.name)
-        flat = "__".join(inner.parts).lstrip(".")  # a name that everybody is shown
-        for number in range(1, 10_000):
-            name = f"{flat}.damaged-{number}"
-            if not os.path.lexists(shelf / name):
-                files.aside(place, shelf / name)
-                return f"{ASIDE}/{name}"
-        raise RondelError(f"{flat} was damaged 10000 times; find out by whom, and empty {str(shelf)!r}")

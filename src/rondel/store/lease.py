@@ -27,7 +27,7 @@ from rondel.model.commands import command_line
 from rondel.model.snapshot import parse_json
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
-from rondel.store import disk, files
+from rondel.store import disk, files, ours
 from rondel.store.locks import try_lock, unlock
 
 NAME = "lease"
@@ -101,9 +101,9 @@ class Lease:
     @classmethod
     def take(cls, run_folder: Path, session: str, *, command: str = "") -> Lease:
         """The lease of a session; Held, with who has it, when another process drives it."""
-        files.make_folder(run_folder)
-        files.ignore_runtime(run_folder.parent)
         path = os.path.join(run_folder, NAME)
+        moved = ours.clear(Path(path))
+        files.ignore_runtime(run_folder.parent)
         end = time.monotonic() + _PATIENCE_S
         with disk.explained("take the lease", path):
             while (old := _lock_old(path)) is None:
@@ -124,24 +124,60 @@ class Lease:
                     command,
                     after_death=died or last.after_death,
                 )
+                if not last.epoch and os.fstat(old).st_size:
+                    moved.append(ours.moved(Path(path)))
                 fd = files.replace(path, _dump(mine))
             finally:
                 unlock(old)
+        ours.begin_record(ours.session_of(run_folder)[0], moved)
         return cls(path, fd, mine, session)
 
     def check(self) -> None:
-        """LostLease when another driver has the session: called before each write."""
+        """LostLease when another driver has the session: called before each write.
+
+        A lease that is no driver's is put back: somebody removed ours, or put something in its place.
+        """
         if self._fd is None:
             raise LostLease(f"the lease of {self._session} was given back; take it again to write")
-        try:
-            found = os.stat(self._path, follow_symlinks=False)
-        except OSError:
-            raise self._lost("its lease file is gone") from None
-        if (found.st_dev, found.st_ino) != self._file:
-            raise self._lost(f"it is held by {_parse(files.read(self._path) or b'')}")
+        found = ours.look(Path(self._path))
+        if found is None or (found.st_dev, found.st_ino) != self._file:
+            self._put_back()
         data = os.pread(self._fd, 65536, 0)
-        if data != self._bytes and _parse(data).epoch != self.epoch:
-            raise self._lost(f"its epoch is {_parse(data).epoch}, ours {self.epoch}")
+        if data == self._bytes or (epoch := _parse(data).epoch) == self.epoch:
+            return
+        if epoch:
+            raise self._lost(f"its epoch is {epoch}, ours {self.epoch}")
+        self._put_back()
+
+    def _put_back(self) -> None:
+        """Our lease at its place again; what is there and is no other driver's goes aside."""
+        path = Path(self._path)
+        folder, relative = ours.session_of(path)
+        if not folder.is_dir():
+            raise self._lost(f"its folder {str(folder)!r} is gone")
+        with disk.explained("put back the lease", path):
+            moved = ours.clear(path) or self._make_way(path)
+            fd, old = files.replace(self._path, self._bytes), self._fd
+        if old is not None:
+            unlock(old)
+        self._fd, found = fd, os.fstat(fd)
+        self._file = (found.st_dev, found.st_ino)
+        ours.note(folder, moved or [ours.Restored(relative, "it is gone", "")])
+
+    def _make_way(self, path: Path) -> list[ours.Restored]:
+        """Put aside the file at our lease's place; LostLease where it is another driver's."""
+        found = ours.look(path)
+        if found is None:
+            return []
+        if (found.st_dev, found.st_ino) != self._file:
+            other = _lock_old(self._path)
+            if other is None:
+                raise self._lost(f"it is held by {_parse(files.read(self._path) or b'')}")
+            last = _parse(os.pread(other, 65536, 0))
+            unlock(other)
+            if last.epoch:
+                raise self._lost(f"it was held by {last}")
+        return [ours.moved(path)]
 
     def _lost(self, why: str) -> LostLease:
         return LostLease(

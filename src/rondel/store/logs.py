@@ -97,14 +97,15 @@ def add_line(fd: int, name: str, line: str) -> None:
         raise RondelError(f"cannot append to {name!r}: a line of a log cannot hold a line break")
     size = os.fstat(fd).st_size
     try:
-        disk.current.write(fd, name, _line_bytes(line))
+        disk.current.write(fd, name, line_bytes(line))
         disk.current.sync(fd, name)
     except BaseException:
         os.ftruncate(fd, size)
         raise
 
 
-def _line_bytes(line: str) -> bytes:
+def line_bytes(line: str) -> bytes:
+    """A line as it stands in a log."""
     return line.encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -115,7 +116,7 @@ def _last_line(fd: int) -> str | None:
 
 def ends_with(path: Path, lines: Sequence[str]) -> int:
     """How many of `lines`, from the first one on, are the last complete lines of a log already."""
-    blocks = [_line_bytes(line) for line in lines]
+    blocks = [line_bytes(line) for line in lines]
     end = _end(os.fspath(path), sum(map(len, blocks)) + 1)
     for count in range(len(blocks), 0, -1):
         block = b"".join(blocks[:count])

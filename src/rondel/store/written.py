@@ -6,8 +6,6 @@ it came there.
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,50 +14,36 @@ from rondel.model.changes import Change, Keep, Write
 from rondel.model.digests import digest
 from rondel.model.versions import VERSION
 from rondel.model.written import WRITTEN, line, marks_in
-from rondel.store import disk, files, logs
-from rondel.store.changes import After, Replace, carry_out, digest_of
-
-ASIDE = ".rondel/aside"
-NAME_MAX = 200  # bytes of a name under `aside/`, before its ending
+from rondel.store import files, ours
+from rondel.store.changes import After, Replace, carry_out
+from rondel.store.known import KnownLog
+from rondel.store.ours import digest_of, free_spot
 
 
 class Written:
     """The record of one session folder. Other processes may add to it at any time."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / WRITTEN
+        self._folder = folder
+        self._log = KnownLog(folder / WRITTEN)
         self._known: dict[str, frozenset[str]] = {}
-        self._end = 0  # of what was read
+
+    def keep(self) -> None:
+        """What somebody takes from the record from now on is put back. For a driver."""
+        self._log.keep = True
 
     def ours(self, path: str) -> frozenset[str]:
         """The digests that a file has where nobody else wrote it."""
-        self._read_on()
+        self._known |= marks_in(self._log.news())
         return self._known.get(path, frozenset())
 
     def note(self, marks: Mapping[str, Sequence[str]]) -> None:
         """Say which texts are ours, durably; called before they are written."""
         if all(self._known.get(path) == frozenset(digests) for path, digests in marks.items()):
             return
-        files.make_folder(self._path.parent)
-        files.ignore_runtime(self._path.parent)
-        logs.append_line(self._path, line(marks))
-
-    def _read_on(self) -> None:
-        with disk.explained("read", self._path):
-            try:
-                size = os.stat(self._path).st_size
-                if size == self._end:
-                    return
-                with self._path.open("rb") as file:
-                    if size < self._end:  # another file: somebody put an older one back
-                        self._known, self._end = {}, 0
-                    file.seek(self._end)
-                    lines = [found for found in file if found.endswith(b"\n")]
-            except FileNotFoundError:
-                self._known, self._end = {}, 0
-                return
-        self._end += sum(map(len, lines))
-        self._known |= marks_in(lines)
+        files.ignore_runtime(ours.own(self._folder / WRITTEN).parent)
+        self._log.add(line(marks))
+        self._known |= {path: frozenset(digests) for path, digests in marks.items()}
 
 
 def write_ours(folder: Path, texts: Mapping[str, str]) -> None:
@@ -130,11 +114,11 @@ def note_ours(
     for change in changes:
         if not isinstance(change, Write):
             continue
-        now = digest_of(files.safe_join(folder, change.path, beside))
+        now = digest_of(ours.document(folder, change.path, beside))
         new = digest(change.data)
-        ours = now in written.ours(change.path)
-        if ours or now != new:  # else somebody else wrote the very same, and it stays theirs
-            before = [now] if now is not None and ours else []
+        is_ours = now in written.ours(change.path)
+        if is_ours or now != new:  # else somebody else wrote the very same, and it stays theirs
+            before = [now] if now is not None and is_ours else []
             marks.setdefault(change.path, before).append(new)
     if marks:
         written.note(marks)
@@ -154,17 +138,17 @@ class _Settling:
     def __call__(self, change: Change) -> Sequence[Change]:
         if not isinstance(change, Write):
             return (change,)
-        path, place = change.path, files.safe_join(self.folder, change.path, self.beside)
+        path, place = change.path, ours.document(self.folder, change.path, self.beside)
         now = digest_of(place)
-        ours = Replace(path, change.data, change.view, now)
+        new = Replace(path, change.data, change.view, now)
         if now is None and not place.is_file():
-            return (ours,)
+            return (new,)
         if now is not None and self._may_go(path, place, now):
-            return (ours,)
+            return (new,)
         if change.view or self.seen.get(path, now) == now:
             spot = free_spot(self.folder, path, "replaced", now)
             self.kept.append(Kept(path, spot, "what somebody else wrote is kept aside"))
-            return (Keep(path, spot), ours)
+            return (Keep(path, spot), new)
         spot = free_spot(self.folder, path, "unused", digest(change.data))
         self.kept.append(Kept(path, spot, "somebody else wrote it meanwhile; ours is put aside"))
         return (Write(spot, change.data),)
@@ -175,19 +159,6 @@ class _Settling:
             return True
         there = (files.read(place) or b"").rstrip()
         return any(_begins_with(other.data, there) for other in self.writes)
-
-
-def free_spot(folder: Path, path: str, word: str, content: str | None = None) -> str:
-    """A free name under `aside/`, or the one where a death half-way has left this content."""
-    flat = path.replace("../", "").replace("/", "__")
-    if len(flat.encode()) > NAME_MAX:
-        flat = f"{flat[-NAME_MAX // 5 :]}-{digest(path)[:8]}"
-    spots = (f"{ASIDE}/{flat}.{word}-{number}" for number in itertools.count(1))
-    return next(
-        s
-        for s in spots
-        if not os.path.lexists(folder / s) or (content is not None and digest_of(folder / s) == content)
-    )
 
 
 def _begins_with(data: bytes, text: bytes) -> bool:

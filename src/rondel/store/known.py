@@ -1,0 +1,126 @@
+"""Logs that a process knows: what it read there and added, it can put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+from rondel.errors import RondelError
+from rondel.store import disk, files, logs, ours
+from rondel.store.locks import locked, unlock
+
+TAIL = 256  # bytes by which a log is recognised, however long it is
+TRIES = 20  # how often somebody may damage a log in the moment a line is added
+
+
+class KnownLog:
+    """A log of JSON objects below a session's `.rondel`, one a line. Other processes may add to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: bytearray | None = (
+            None  # all whole lines as read or added; None: nobody asked for `news`
+        )
+        self._others: list[bytes] = []  # read, and not yet given
+        self._turn = threading.Lock()  # the lock on the file is between processes only
+        self.keep = False  # whether what is missing or changed is put back: only who has the session may
+
+    def news(self) -> list[bytes]:
+        """The lines nobody gave here before: first all there are, later what others added.
+
+        Costs little where there is nothing new.
+        """
+        with self._turn:
+            self._read_on()
+            found, self._others = self._others, []
+        return found
+
+    def add(self, line: str) -> None:
+        """One line, durable."""
+        with self._turn, disk.explained("append to", self._path):
+            for _ in range(TRIES):
+                if self._known is not None:
+                    self._read_on()
+                if self._add(line):
+                    return
+        raise RondelError(f"cannot append to {str(self._path)!r}: somebody else keeps writing it")
+
+    def _add(self, line: str) -> bool:
+        """False when the log is not the one we know any more."""
+        name = os.fspath(ours.own(self._path))
+        fd = logs.open_log(name)
+        try:
+            if self._known is not None and not self._take_from(fd):
+                return False
+            logs.add_line(fd, name, line)
+            if self._known is not None:
+                self._known += logs.line_bytes(line)
+            return True
+        finally:
+            unlock(fd)
+
+    def _read_on(self) -> None:
+        """Take in what others added; where the log is not the one we know, put it back or begin anew."""
+        known = self._known
+        if known is None:
+            known = self._known = bytearray()
+        fd = ours.open_own(self._path)
+        try:
+            if (not known) if fd is None else self._take_from(fd):
+                return
+            if self.keep:
+                self._put_back()
+                return
+            self._known = bytearray()
+            if fd is not None:
+                self._take_from(fd)
+        finally:
+            if fd is not None:
+                os.close(fd)
+
+    def _take_from(self, fd: int) -> bool:
+        """Take in the whole lines after what is known; False when that is not what the file begins with."""
+        known = self._known if self._known is not None else bytearray()
+        end, size = len(known), os.fstat(fd).st_size
+        if size < end or os.pread(fd, TAIL, max(0, end - TAIL))[: min(end, TAIL)] != bytes(known[-TAIL:]):
+            return False
+        new = os.pread(fd, size - end, end) if size > end else b""
+        new = new[: new.rfind(b"\n") + 1]
+        self._others += _lines(new)
+        known += new
+        return True
+
+    def _put_back(self) -> None:
+        """The log as we know it, and what others wrote into whatever is there now; that is put aside."""
+        known = self._known if self._known is not None else bytearray()
+        folder, relative = ours.session_of(self._path)
+        data = ours.read(self._path)
+        place = ours.own(self._path)
+        with locked(place.parent):
+            spot = ours.put_aside(folder, place, relative) if os.path.lexists(place) else ""
+            more = _objects(data or b"", bytes(known))
+            self._others += more
+            known += b"".join(more)
+            files.write(place, bytes(known))
+        why = "it is gone" if data is None else "lines of it are missing or changed"
+        ours.note(folder, [ours.Restored(relative, why, spot)])
+
+
+def _objects(data: bytes, known: bytes) -> list[bytes]:
+    """The lines that are JSON objects and not known."""
+    there = set(_lines(known))
+    return [line for line in _lines(data) if line not in there and _is_object(line)]
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """The whole lines; a torn one at the end is none."""
+    return [line + b"\n" for line in data.split(b"\n")[:-1]]
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,72 @@
+"""Whatever stands where one of a cycle's own belongs is put aside, and the cycle comes to its end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cycle_answers import answer
+from cycle_repo import Repo
+from test_running import QUICK
+
+from rondel.api import Hall
+from rondel.engine.report import Stopped
+from rondel.store import disk
+from rondel.workflows.cycle.files import start
+from support.in_the_way import OURS, is_found, is_in_the_way, is_untouched, put, share
+from support.scripted import Scripted
+from support.words import HastyDisk
+
+pytestmark = pytest.mark.sweep
+
+DOCUMENTS = ("coordination", "coordination/state.ndjson", "coordination/timeline.md", "ra", "ep", "cd", "vas")
+FOLDERS = ("coordination", "ra", "ep", "cd", "vas")
+CASES = share([*OURS, *DOCUMENTS, "../ID.json"], 6)
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "current", HastyDisk())
+    repo = Repo(tmp_path)
+    repo.configure(QUICK)
+    test = json.loads(QUICK.partition("test = ")[2])
+    return repo, start(repo.root, "Add subtraction", title=None, settings={"test": test, "auto": True})
+
+
+def ended(repo) -> bool:
+    return repo.state["status"] == "completed" and "sub" in repo.built("calc.py")
+
+
+@pytest.mark.parametrize(("path", "kind"), CASES)
+@pytest.mark.parametrize("when", ["while a driver runs", "at rest"])
+def test_it_ends_as_if_nothing_had_happened(scene, tmp_path, path, kind, when):
+    repo, ref = scene
+    hall = Hall(repo.root, build=lambda _: Scripted(said))
+    hall.begin(ref, new=True)
+    folder, outside = repo.progress, tmp_path / "outside"
+    place = folder / path.replace("ID", ref.id)
+    met: list[str] = []
+
+    def said(request):
+        if "/cd" in request.role or request.role.endswith(".cd"):
+            if not met and when == "at rest":
+                hall.control(ref, "pause")
+            elif not met:
+                put(place, kind, outside)
+            met.append(path)
+        return answer(request)
+
+    report = hall.drive(ref)
+    if when == "at rest":
+        assert report.stopped is Stopped.PAUSED
+        put(place, kind, outside)
+        hall.summary(ref)
+        report = hall.drive(ref)
+    assert met
+    assert is_untouched(outside)
+    if (path, kind, when) == (".rondel/control", "file", "while a driver runs"):
+        assert report.stopped is Stopped.PAUSED
+        return
+    assert report.exit_code == 0, report
+    assert ended(repo)
+    assert not is_in_the_way(path, kind, FOLDERS) or is_found(folder, path, kind, outside)

@@ -1,0 +1,163 @@
+"""Whatever stands where one of our own belongs is put aside, said, and the session goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from harness import REF, hall, repository, start
+
+from rondel.agents.base import Request
+from rondel.engine.report import Report, Stopped
+from rondel.errors import DamagedFile
+from rondel.store import disk
+from rondel.store.journal import Journal
+from support.in_the_way import KINDS, OURS, is_found, is_in_the_way, is_untouched, put
+from support.kills import timeless
+from support.scripted import Scripted
+from support.words import HastyDisk
+
+DOCUMENTS = ("state.json", "log.txt", "round-1", "round-1/notes", "round-1/sum.json", "look.json", "final.md")
+FOLDERS = ("round-1", "round-1/notes")
+CASES = [
+    *((path, kind) for path in OURS for kind in KINDS),
+    *((path, kind) for path in DOCUMENTS for kind in ("folder with a file", "broken link", "pipe")),
+    ("state.json", "file"),
+]
+UNKNOWN = (".rondel", ".rondel/request-1.json")  # at rest nobody knows what was asked for
+
+
+LOGS = (".rondel/run/journal.jsonl", ".rondel/written.jsonl")
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch):
+    monkeypatch.setattr(disk, "current", HastyDisk())
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    made = repository(tmp_path_factory.mktemp("fresh"))
+    start(made, width=2)
+    return made
+
+
+@pytest.fixture
+def root(fresh, tmp_path):
+    return shutil.copytree(fresh, tmp_path / "repo")
+
+
+def shown(root: Path) -> dict[str, bytes]:
+    session = root / REF.folder
+    names = [p for p in session.rglob("*") if p.is_file() and ".rondel" not in p.parts]
+    return timeless({str(p.relative_to(session)): p.read_bytes() for p in names})
+
+
+def driven(root: Path, agent: Scripted) -> Report:
+    """To the decision, and to the end."""
+    report = hall(root, agent).drive(REF)
+    if hall(root).waiting(REF):
+        hall(root).decide(REF, "approve")
+        report = hall(root, agent).drive(REF)
+    return report
+
+
+@pytest.fixture(scope="module")
+def calm(fresh, tmp_path_factory):
+    made = shutil.copytree(fresh, tmp_path_factory.mktemp("calm") / "repo")
+    assert driven(made, Scripted()).exit_code == 0
+    return shown(made)
+
+
+@pytest.mark.parametrize(("path", "kind"), CASES)
+def test_while_a_driver_runs_it_ends_as_if_nothing_had_happened(root, tmp_path, calm, path, kind):
+    session, outside = root / REF.folder, tmp_path / "outside"
+    done: list[str] = []
+
+    def answer(request: Request) -> str:
+        if request.action.endswith("notes/2.md") and not done:
+            done.append(path)
+            put(session / path, kind, outside)
+        return f"An answer to {request.action}.\n"
+
+    report = driven(root, Scripted(answer))
+    assert done
+    if (path, kind) == (".rondel/control", "file"):  # a word that nobody can read means pause
+        assert report.stopped is Stopped.PAUSED
+        return
+    assert report.exit_code == 0, report
+    assert shown(root).items() >= (calm if path not in DOCUMENTS else {}).items()
+    assert is_untouched(outside)
+    if is_in_the_way(path, kind, FOLDERS):
+        assert is_found(session, path, kind, outside)
+
+
+@pytest.mark.parametrize(("path", "kind"), CASES)
+def test_at_rest_the_next_run_ends_as_if_nothing_had_happened(root, tmp_path, calm, path, kind):
+    session, outside = root / REF.folder, tmp_path / "outside"
+    assert hall(root).drive(REF).exit_code == 3
+    put(session / path, kind, outside)
+    hall(root).summary(REF)
+    if (path, kind) == ("state.json", "file"):  # a document that nobody can read is not ours to replace
+        with pytest.raises(DamagedFile):
+            driven(root, Scripted())
+        return
+    report = driven(root, Scripted())
+    assert is_untouched(outside)
+    if path in UNKNOWN:
+        assert report.exit_code == 1
+        assert "request-1.json" in report.message
+    else:
+        assert report.exit_code == 0, report
+        assert shown(root).items() >= (calm if path not in DOCUMENTS else {}).items()
+    if is_in_the_way(path, kind, FOLDERS):
+        assert is_found(session, path, kind, outside)
+
+
+@pytest.mark.parametrize("path", [".rondel/run/journal.jsonl", ".rondel/written.jsonl", ".rondel"])
+def test_what_a_driver_knows_of_its_logs_is_there_again(root, path):
+    session = root / REF.folder
+    before: list[bytes] = []
+
+    def answer(request: Request) -> str:
+        if request.action.endswith("notes/2.md") and not before:
+            before.extend((session / log).read_bytes() for log in LOGS)
+            put(session / path, "empty folder", root)
+        return f"An answer to {request.action}.\n"
+
+    assert driven(root, Scripted(answer)).exit_code == 0
+    for log, known in zip(LOGS, before, strict=True):
+        assert (session / log).read_bytes().startswith(known)
+
+
+def test_what_somebody_noted_in_a_log_that_was_gone_is_kept(tmp_path):
+    path = tmp_path / ".rondel/run/journal.jsonl"
+    driver, person = Journal(path), Journal(path)
+    driver.news()
+    driver.keep()
+    driver.add("started")
+    path.unlink()
+    person.add("changed")
+    assert [event["kind"] for event in driver.news()] == ["changed"]
+    driver.add("finished")
+    kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]
+    assert kinds == ["started", "changed", "finished"]
+
+
+def test_it_is_said_in_the_view_in_the_journal_and_in_status(root, tmp_path):
+    session = root / REF.folder
+
+    def answer(request: Request) -> str:
+        if request.action.endswith("notes/2.md"):
+            put(session / ".rondel/run/lease", "folder with a file", tmp_path)
+        return f"An answer to {request.action}.\n"
+
+    assert hall(root, Scripted(answer)).drive(REF).exit_code == 3
+    (problem,) = hall(root).summary(REF).problems
+    assert (problem.rule, problem.file) == ("document-restored", ".rondel/run/lease")
+    assert "a folder was there" in problem.message
+    assert ".rondel/aside/.rondel__run__lease.damaged-1" in problem.message
+    events = map(json.loads, (session / ".rondel/run/journal.jsonl").read_text().splitlines())
+    assert [e["file"] for e in events if e["kind"] == "restored"] == [".rondel/run/lease"]

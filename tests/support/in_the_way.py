@@ -1,0 +1,121 @@
+"""Something that does not belong there, at a place of a session's own, and where it is found again."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from support.kills import commit_number
+
+KINDS = ("empty folder", "folder with a file", "file", "broken link", "link to an outside folder", "pipe")
+TEXT = "This is mine.\n"
+OURS = (
+    ".rondel",
+    ".rondel/aside",
+    ".rondel/control",
+    ".rondel/decisions",
+    ".rondel/manual",
+    ".rondel/parts",
+    ".rondel/request-1.json",
+    ".rondel/run",
+    ".rondel/run/heartbeat.json",
+    ".rondel/run/journal.jsonl",
+    ".rondel/run/lease",
+    ".rondel/run/report.json",
+    ".rondel/run/restored.jsonl",
+    ".rondel/run/spool",
+    ".rondel/session.json",
+    ".rondel/written.jsonl",
+)
+# Where a file belongs that anybody may add to, or that may be lost: a text there is no obstacle.
+LOOSE = {
+    ".rondel/control",
+    ".rondel/run/heartbeat.json",
+    ".rondel/run/journal.jsonl",
+    ".rondel/run/report.json",
+    ".rondel/run/restored.jsonl",
+    ".rondel/written.jsonl",
+}
+FOLDERS = {
+    ".rondel",
+    ".rondel/aside",
+    ".rondel/decisions",
+    ".rondel/manual",
+    ".rondel/parts",
+    ".rondel/run",
+    ".rondel/run/spool",
+}
+
+
+def put(place: Path, kind: str, outside: Path) -> None:
+    """Instead of what is there."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    match kind:
+        case "empty folder":
+            place.mkdir()
+        case "folder with a file":
+            place.mkdir()
+            (place / "mine.txt").write_text(TEXT)
+        case "file":
+            place.write_text(TEXT)
+        case "broken link":
+            place.symlink_to("nowhere")
+        case "link to an outside folder":
+            outside.mkdir(exist_ok=True)
+            (outside / "mine.txt").write_text(TEXT)
+            place.symlink_to(outside)
+        case "pipe":
+            os.mkfifo(place)
+
+
+def is_in_the_way(path: str, kind: str, folders: Iterable[str] = ()) -> bool:
+    """Whether it is not what belongs there: a folder is good for a folder's place, a text for a log's."""
+    if path in FOLDERS or path in folders:
+        return "folder" not in kind or "link" in kind
+    return kind != "file" or path not in LOOSE
+
+
+def is_found(session: Path, path: str, kind: str, outside: Path) -> bool:
+    """Aside; or still where it was, where nobody needed the place; a text, in any file that is kept."""
+    aside = session / ".rondel/aside"
+    there = [session / path, *(aside.iterdir() if aside.is_dir() else ())]
+    if kind == "file":
+        there = [p for p in session.rglob("*") if p.is_file() and ".rondel/run" not in str(p)]
+    return any(_is(place, kind, outside) for place in there if os.path.lexists(place))
+
+
+def _is(place: Path, kind: str, outside: Path) -> bool:
+    mode = os.lstat(place).st_mode
+    match kind:
+        case "empty folder":
+            return stat.S_ISDIR(mode) and not os.listdir(place)
+        case "folder with a file":
+            return stat.S_ISDIR(mode) and (place / "mine.txt").read_text() == TEXT
+        case "file":
+            return stat.S_ISREG(mode) and TEXT in place.read_text()
+        case "broken link":
+            return place.is_symlink() and os.readlink(place) == "nowhere"
+        case "link to an outside folder":
+            return place.is_symlink() and os.readlink(place) == str(outside)
+        case _:
+            return stat.S_ISFIFO(mode)
+
+
+def share(paths: Sequence[str], count: int) -> list[tuple[str, str]]:
+    """Some places, each with something in its way: all of them with RONDEL_SWEEP, others with each commit."""
+    every = [(path, kind) for path in paths for kind in KINDS]
+    if os.environ.get("RONDEL_SWEEP"):
+        return every
+    return sorted(random.Random(commit_number()).sample(every, count))
+
+
+def is_untouched(outside: Path) -> bool:
+    return not outside.exists() or {p.name: p.read_text() for p in outside.iterdir()} == {"mine.txt": TEXT}
