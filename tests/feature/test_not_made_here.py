@@ -6,18 +6,25 @@ import json
 import sys
 
 import pytest
-from scratch import git, meta, repository, rondel
+from scratch import APPROVED, git, meta, repository, rondel
+
+from rondel.agents.base import Request
+from rondel.api import Hall
+from rondel.engine import driver
+from rondel.workflows.feature import start_feature
+from support.scripted import Scripted
 
 AT = "2026-11-15T12:00:00+00:00"
 STAMPING = """
-import json, pathlib, sys, time
+import json, pathlib, sys
 sys.stdin.read()
 path = pathlib.Path({root!r}) / "docs/features/001-add/.meta.json"
 meta = json.loads(path.read_text())
 meta["phases"]["brainstorm"] |= {{"completed": "2099-01-01T00:00:00+00:00", "verified": True}}
 meta["currentPhase"] = "brainstorm"
 path.write_text(json.dumps(meta))
-time.sleep(4)  # longer than a driver needs to see it, also on a busy machine
+with (path.parent / ".rondel/run/journal.jsonl").open("a") as journal:
+    journal.write('{{"kind": "changed"}}\\n')  # as who changes it through Rondel does: the driver looks
 print("# Idea\\n\\nText.")
 """
 
@@ -99,6 +106,34 @@ def test_an_end_that_an_agent_wrote_is_not_the_end_for_the_person(root):
     assert shown(root)["not_made_by_rondel"] == ["finish"]
     assert feature(root, "finish", "001", "--merge").returncode == 0
     assert shown(root)["not_made_by_rondel"] == []
+
+
+def test_a_stamp_that_the_driver_has_not_seen_yet_is_put_aside_and_the_phase_is_rondels_own(
+    root, monkeypatch
+):
+    monkeypatch.setattr(driver, "TICK_S", 1000)
+    ref = start_feature(root, "Add", brainstorm="# Ideas\n")
+    (root / ref.folder / ".rondel/request-2.json").write_text('{"command": "run", "until": "specify"}')
+
+    def answer(request: Request) -> str:
+        if not request.action.endswith("review.json"):
+            return "# Spec\n\nText.\n"
+        stamp(root, "specify", mode="hotfix")
+        body = meta(root)
+        body["phases"]["specify"]["completed"] = "2099-01-01T00:00:00+00:00"
+        (root / ref.folder / ".meta.json").write_text(json.dumps(body))
+        return APPROVED
+
+    here = Hall(root, build=lambda _: Scripted(answer))
+    here.begin(ref, new=True)
+    assert here.drive(ref).exit_code == 0
+    (aside,) = (root / ref.folder / ".rondel/aside").glob(".meta.json.damaged-*")
+    assert json.loads(aside.read_text())["phases"]["specify"]["completed"].startswith("2099")
+    record = meta(root)["phases"]["specify"]
+    assert record["verified"] is True
+    assert not record["completed"].startswith("2099")
+    assert "specify" not in shown(root)["not_made_by_rondel"]
+    assert any("cannot go back" in problem["message"] for problem in shown(root)["problems"])
 
 
 @pytest.mark.parametrize(("env", "code"), [({}, 0), ({"CI": "1"}, 4)])

@@ -206,8 +206,11 @@ class Session(Generic[S]):
             kept = f"; what was there is in {one.aside}" if one.aside else ""
             self._say("restored", {"file": one.path, "why": one.why, "aside": kept})
 
-    def _heal(self, changes: Sequence[Change]) -> bool:
-        """Read the documents that are to be changed; whether one had to be put back."""
+    def _heal(self, changes: Sequence[Change], refused: str = "") -> bool:
+        """Read the documents that are to be changed; whether one had to be put back.
+
+        Where a change was `refused`, what somebody else made of a document since is damage, too.
+        """
         found = False
         for path in _paths(changes):
             if self._committed is None or path not in self._committed:
@@ -215,6 +218,8 @@ class Session(Generic[S]):
             self.files.forget(path)
             data = self.files.data(path)
             why = self._committed.fault(path, data)
+            if why is None and refused and data != self._committed.last(path):
+                why = f"Rondel cannot go on from what somebody else wrote into it: {refused}"
             if why is not None:
                 self._restore(path, why)
                 found = True
@@ -296,10 +301,10 @@ class Session(Generic[S]):
                     known=known,
                     version=self.workflow.schema_version,
                 )
-            except LostLease:
+            except (LostLease, NewerFile):
                 raise
-            except RondelError:
-                if not left or not self._heal(changes):
+            except RondelError as error:
+                if not left or not (self._heal(changes) or self._heal(changes, str(error))):
                     raise
         raise AssertionError("the last try gives or raises")
 
