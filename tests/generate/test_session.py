@@ -357,10 +357,10 @@ class TestUnusable:
         code = scene.folder / "domain/iteration-1/code"
         code.mkdir(parents=True)
         (code / "src").symlink_to(outside)
-        with pytest.raises(Exception, match="leads out of"):
-            scene.drive()
+        assert scene.drive().exit_code == 0
         assert list(outside.iterdir()) == []
-        assert scene.cycle("domain")["phase"] == "generate"
+        assert not (code / "src").is_symlink()
+        assert list((code / "src").rglob("*.java"))
 
     def test_an_agent_that_fails_leaves_finished_cycles_intact_and_a_retry_goes_on(self, tmp_path):
         broken = [True]

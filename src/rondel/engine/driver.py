@@ -274,6 +274,7 @@ class Driver(Generic[S]):
 
     def _start(self, action: Action) -> None:
         session = self._session
+        session.look_again(action.inputs)
         seen = {p: self._fresh_digest(p) for p in (action.path, *_outputs(action))}
         inputs = {p: session.files.digest(p) or "" for p in action.inputs}
         job = self._job(action, inputs)
@@ -418,6 +419,7 @@ class Driver(Generic[S]):
         if not outcome.ok and outcome.ended not in UNRECORDED and final:
             self._failures[action.path] = self._failure(action)
         if outcome.taken and outcome.ended not in UNRECORDED and final:
+            self._session.look_again(flight.inputs)
             changes = self._session.workflow.apply(self._session.state, action, outcome)
             wrote, kept = self._session.carry_out(changes, flight.seen, self._lease)
             self._repeats[action.path] += 1

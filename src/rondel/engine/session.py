@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -229,6 +229,10 @@ class Session(Generic[S]):
         """See what others changed on the disk."""
         self._changed |= self.files.refresh()
         self._looked = True
+
+    def look_again(self, paths: Iterable[str]) -> None:
+        """See what others made of these files, also where there was no time yet to look everywhere."""
+        self._changed |= {path for path in paths if self.files.look_again(path)}
 
     def hear(self) -> bool:
         """See what others said since, in the journal or beside the folder; whether they did.

@@ -164,6 +164,14 @@ class DiskSnapshot:
         if here.listing is not None:
             self._list_again(here, name)
 
+    def look_again(self, path: str) -> bool:
+        """Whether a file may have changed since it was asked for; then it is read again."""
+        file = self._file(path)
+        if file.path is not None and not _changed(file.path, file.key):
+            return False
+        self.forget(path)
+        return True
+
     def refresh(self, *folders: str) -> frozenset[str]:
         """Look for what others changed: everywhere, or below these folders. The rest stays known.
 

@@ -1,7 +1,8 @@
-"""Which files an action leaves. The change of `session.json` is always the last: it is the commit."""
+"""Which files an action leaves. The change of `session.json` that goes on is the last: it is the commit."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -78,7 +79,16 @@ def _derived(state: State, track: Track, action: Derive, at: datetime) -> list[C
         return _settled(state, track, at)
     if track.gives_plan:
         return [Write(track.file, state.files.data(track.paths.plan) or b"")]
-    return [text(track.file, render(state, track).text)]
+    return _asking(state, track)
+
+
+def _asking(state: State, track: Track) -> list[Change]:
+    """The prompt of the phase; of a review, also which code is in it."""
+    asked = text(track.prompt, render(state, track).text)
+    if track.cycle.phase is not WorkflowPhase.REVIEW:
+        return [asked]
+    shown = json.dumps(track.code, indent=2, ensure_ascii=False)
+    return [text(track.paths.shown(track.cycle.current_iteration), shown), asked]
 
 
 def _opened(state: State, track: Track, at: datetime) -> list[Change]:
@@ -154,6 +164,8 @@ def _settled(state: State, track: Track, at: datetime) -> list[Change]:
         return _rejected(state, track, said, at)
     if said is None or track.content is None:
         return []
+    if track.is_outdated:
+        return _outdated(state, track, at)
     if track.cycle.stage is WorkflowStage.PROMPT:
         return [edit(state, track, lambda cycle: _pass_prompt(cycle, track, said, at), at)]
     if track.cycle.phase is WorkflowPhase.PLAN:
@@ -162,6 +174,20 @@ def _settled(state: State, track: Track, at: datetime) -> list[Change]:
     if track.cycle.phase is WorkflowPhase.REVIEW:
         return _reviewed(state, track, said, at)
     return _generated(state, track, said, at)
+
+
+def _outdated(state: State, track: Track, at: datetime) -> list[Change]:
+    """A verdict on other code than what is there is none: the reviewer is asked again, about this code.
+
+    Which code that is comes last: a death in between leaves a review that is still outdated.
+    """
+
+    def change(cycle: CycleState) -> None:
+        cycle.retry_count = track.attempt
+
+    names = (layout.rejected(track.file, number) for number in itertools.count(track.attempt))
+    aside = Aside(track.file, next(name for name in names if not state.files.exists(name)))
+    return [aside, edit(state, track, change, at), *reversed(_asking(state, track))]
 
 
 def _rejected(state: State, track: Track, said: Answer, at: datetime) -> list[Change]:

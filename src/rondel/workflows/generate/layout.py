@@ -85,6 +85,10 @@ class Paths:
         """The name of the step that carries an answer out; it leaves no file but the state's."""
         return f".rondel/parts/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.settled"
 
+    def shown(self, number: int) -> str:
+        """Which code the reviewer of this iteration was shown, by digest."""
+        return f".rondel/parts/{self.iteration(number)}/review-shown.json"
+
     def signed(self, number: int) -> str:
         """That Rondel completed the cycle in this iteration, with its mark."""
         return f".rondel/parts/{self.iteration(number)}/complete.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rondel.model.actions import Action, Ask, Decide, Derive
-from rondel.workflows.generate.models import WorkflowStage
+from rondel.workflows.generate.models import WorkflowPhase, WorkflowStage
 from rondel.workflows.generate.read import State, Track
 
 GATE_MAX = 3  # how many versions of a file an agent may look at; then a person decides
@@ -45,7 +45,8 @@ def _step(state: State, track: Track) -> Action:
             inputs=(track.file,),
         )
     if said is not None:
-        return Derive(track.settled, inputs=(track.file,), outputs=(track.prompt,), title=name)
+        looked_at = (track.file, *(track.code if cycle.phase is WorkflowPhase.REVIEW else ()))
+        return Derive(track.settled, inputs=looked_at, outputs=(track.prompt,), title=name)
     if track.gate == "agent" and not track.gate_answered and track.attempt <= GATE_MAX:
         return Ask(track.gate_part, "generate.gate", inputs=(track.file,), title=f"{name}: gate")
     return Decide(track.decision, f"{name}: approve {_place(state, track)}?", inputs=(track.file,))

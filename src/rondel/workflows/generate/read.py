@@ -182,6 +182,20 @@ class Track:
         )
 
     @property
+    def code(self) -> dict[str, str]:
+        """The cycle's own code as it is now: the digest of each file, by its path in the session."""
+        return {
+            a.path: self.files.digest(a.path) or "" for a in documents.newest(self.cycle.artifacts).values()
+        }
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the review is known to be of other code than what is there now."""
+        shown = self.files.json(self.paths.shown(self.cycle.current_iteration))
+        is_review = (self.cycle.phase, self.cycle.stage) == (WorkflowPhase.REVIEW, WorkflowStage.RESPONSE)
+        return is_review and isinstance(shown, dict) and shown != self.code
+
+    @property
     def mark(self) -> str | None:
         """The mark of this iteration's completion; None in a session without an id."""
         return signature(self.files, "generate", self.cycle.type, str(self.cycle.current_iteration))
