@@ -32,6 +32,7 @@ from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
 from rondel.engine.ledger import usage_of
 from rondel.engine.look import RepositoryLook
+from rondel.engine.lost import lost
 from rondel.engine.notes import HEARTBEAT
 from rondel.engine.onto import move_onto, own_branch
 from rondel.engine.perform import Tools
@@ -218,6 +219,12 @@ class Hall:
             return replace(found, status=Status.DAMAGED, problems=(*newer, *found.problems))
         if not there:  # nobody of ours was ever there
             return found
+        if gone := lost(identity_of(snapshot.json(IDENTITY))):
+            found = replace(
+                found,
+                problems=(*found.problems, *gone),
+                foreign=(*found.foreign, "what was completed before its id was lost"),
+            )
         if "run/" in there:
             found = replace(found, problems=(*found.problems, *restored(snapshot)))
         run = f"{self.root}/{ref.folder}/{RUN}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -51,6 +52,46 @@ def test_a_session_whose_id_is_lost_between_two_runs_gets_it_back_and_counts_no_
     assert identity.read_text() == before
     assert story.git("log", "--format=%(trailers:key=Rondel-Action)", "main").count("Rondel-Action") == 3
     assert "Rondel-Action" not in story.git("log", "--format=%(trailers:key=Rondel-Action)", "other")
+
+
+@pytest.mark.parametrize("gone", [(".rondel/session.json", ".rondel/run"), (".rondel",)])
+def test_an_id_that_is_lost_with_the_runtime_is_taken_back_from_the_commits(gone, tmp_path):
+    story = Story(tmp_path, "task")
+    assert story.typed("task", "run", "IMPL-1")[0] == 0
+    before = json.loads((story.session / ".rondel/session.json").read_text())
+    for name in gone:
+        place = story.session / name
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    edit(story.session / ".task/IMPL-2.json", status="completed")
+    code, said = story.typed("task", "run")
+    assert code == 0, said
+    after = json.loads((story.session / ".rondel/session.json").read_text())
+    assert (after["id"], after["branch"]) == (before["id"], before["branch"])
+    assert "adopted" not in after
+    trailers = story.git("log", "--format=%(trailers:key=Rondel-Action,valueonly)", "main").split()
+    assert len(trailers) == 3, "the claim counts for nothing, and nothing is done twice"
+    assert "the session's commits show its id" in story.rondel("status", story.ref.name)
+
+
+def test_an_id_that_nobody_can_tell_any_more_is_a_problem_and_claims_are_not_made_by_rondel(tmp_path):
+    story = Story(tmp_path, "task")
+    assert story.typed("task", "run", "IMPL-1")[0] == 0
+    shutil.rmtree(story.session / ".rondel")
+    story.git("commit", "--amend", "-qm", "no trailer")
+    edit(story.session / ".task/IMPL-2.json", status="completed")
+    code, said = story.typed("task", "run")
+    assert code == 0, said
+    assert "its id is lost" in said
+    shown = story.rondel("status", story.ref.name)
+    assert "identity-lost" in shown
+    assert "not made by Rondel: what was completed before its id was lost" in shown
+
+
+def test_a_session_of_another_tool_has_lost_nothing(tmp_path):
+    story = Story(tmp_path, "task")
+    shutil.rmtree(story.session / ".rondel")
+    assert story.typed("task", "run")[0] == 0
+    assert "identity-lost" not in story.rondel("status", story.ref.name)
 
 
 def test_a_session_that_somebody_else_ended_has_not_ended(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from rondel.engine.ledger import Ledger
+from rondel.engine.lost import identity_in_commits
 from rondel.errors import LostLease, NewerFile, RondelError
 from rondel.model.changes import Aside, Change, Edit, Write
 from rondel.model.digests import digest
@@ -17,7 +18,7 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, Look, Mark, SessionRef, Workflow
 from rondel.model.written import WRITTEN
 from rondel.store import documents, files, ours
 from rondel.store.committed import Committed
@@ -89,14 +90,31 @@ class Session(Generic[S]):
         if self._identity is None and (known := identity_of(self.ledger.identity)):
             self.identify(known, lease)
             ours.note(self.folder, [Restored(IDENTITY, "it is gone or cannot be read", "")])
+        if self._identity is None and not new:
+            self._take_back(look, lease)
         if self._identity is None:
             branch = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
             base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
             name = f"{self.ref.workflow}-{secrets.token_hex(8)}"
+            is_lost = not new and (bool(self._marks) or bool(self._written.ours(IDENTITY)))
             self.identify(
-                Identity(name, branch or None, base or None, stamp(look.at), adopted=not new), lease
+                Identity(name, branch or None, base or None, stamp(look.at), lost=is_lost, adopted=not new),
+                lease,
             )
+            if is_lost:
+                ours.note(self.folder, [Restored(IDENTITY, "its id is lost; the session has a new one", "")])
         return self.identity
+
+    @property
+    def _marks(self) -> list[Mark]:
+        return list(self.workflow.marks(self.state))
+
+    def _take_back(self, look: Look, lease: Lease | None) -> None:
+        """The id that the session's commits show, where its own file and the journal are gone."""
+        found = identity_in_commits(look, self.ref.workflow, self._marks)
+        if found is not None:
+            self.identify(found, lease)
+            ours.note(self.folder, [Restored(IDENTITY, "it is gone; the session's commits show its id", "")])
 
     def identify(self, identity: Identity, lease: Lease | None = None) -> None:
         """Write an identity; a file that was there and is not ours is kept aside."""

@@ -25,6 +25,7 @@ class Identity:
     base: str | None = None  # its commit then: only what came after it can be the session's work
     begun_at: str = ""
     onto: str | None = None  # the branch that a person chose for the work since
+    lost: bool = False  # it had another id, which nobody knows any more
     adopted: bool = False  # it was there before it had an id: begun by another tool, or by the version before
 
     def document(self) -> Document:
@@ -37,6 +38,7 @@ class Identity:
             "begun_at": self.begun_at,
             **({"onto": self.onto} if self.onto else {}),
             **({"adopted": True} if self.adopted else {}),
+            **({"lost": True} if self.lost else {}),
         }
 
 
@@ -53,7 +55,8 @@ def identity_of(document: object) -> Identity | None:
         _word(document.get("base")),
         str(document.get("begun_at") or ""),
         _word(document.get("onto")),
-        document.get("adopted") is True,
+        lost=document.get("lost") is True,
+        adopted=document.get("adopted") is True,
     )
 
 

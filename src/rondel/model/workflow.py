@@ -88,6 +88,9 @@ class Look(Protocol):
         ...
 
 
+Mark = tuple[object, tuple[str, ...]]  # one that is in a document, and what it must be the mark of
+
+
 class Workflow(ABC, Generic[S]):
     """One workflow. Instances have no state of their own."""
 
@@ -219,6 +222,10 @@ class Workflow(ABC, Generic[S]):
         A running driver puts them back where somebody damages them; those it edits it knows
         without being told.
         """
+        return ()
+
+    def marks(self, state: S) -> Iterable[Mark]:
+        """The marks in the session's documents: what a lost id is known by (see `rondel.model.marks`)."""
         return ()
 
     def settings(self) -> Mapping[str, object]:

@@ -11,7 +11,7 @@ from rondel.model.changes import Change
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, Look, Mark, SessionRef, Workflow
 from rondel.workflows.cycle import apply as _apply
 from rondel.workflows.cycle import layout, probes, prompting
 from rondel.workflows.cycle.controls import control
@@ -21,6 +21,7 @@ from rondel.workflows.cycle.read import read
 from rondel.workflows.cycle.requests import SETTINGS
 from rondel.workflows.cycle.state import State
 from rondel.workflows.cycle.summary import summary
+from rondel.workflows.cycle.values import mapping
 from rondel.workflows.cycle.versions import archived, of_iteration
 
 
@@ -76,6 +77,13 @@ class Cycle(Workflow[State]):
     def documents(self, state: State) -> Iterable[str]:
         """See `Workflow`."""
         return (layout.state_file(state.id), layout.LOG)
+
+    def marks(self, state: State) -> Iterable[Mark]:
+        """See `Workflow`."""
+        for number in layout.iterations(state.files):
+            end = mapping(state.files.json(layout.aggregate(number)))
+            if "mark" in end:
+                yield end["mark"], ("cycle", str(number), str(end.get("status")))
 
     def frozen(self, state: State) -> Iterable[str]:
         """See `Workflow`."""

@@ -13,7 +13,7 @@ from rondel.model.commands import command_line
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, Mark, SessionRef, Workflow
 from rondel.workflows.task import apply as applying
 from rondel.workflows.task import files as on_disk
 from rondel.workflows.task import flow, layout, prompts
@@ -23,6 +23,8 @@ from rondel.workflows.task.proposals import proposal
 from rondel.workflows.task.schema import OPEN
 from rondel.workflows.task.state import State
 from rondel.workflows.task.summarise import summary
+
+ROUNDS_TRIED = 20  # of work on a task, by which its mark is looked for
 
 
 class TaskWorkflow(Workflow[State]):
@@ -98,6 +100,12 @@ class TaskWorkflow(Workflow[State]):
     def documents(self, state: State) -> Iterable[str]:
         """See `Workflow`."""
         return (layout.SESSION, *(task.file for task in state.tasks.values()))
+
+    def marks(self, state: State) -> Iterable[Mark]:
+        """See `Workflow`. How often a task was worked on may be lost, too."""
+        for task in state.tasks.values():
+            if task.mark is not None:
+                yield from ((task.mark, ("task", task.id, str(n + 1))) for n in range(ROUNDS_TRIED))
 
     def summary(self, state: State) -> Summary:
         """See `Workflow`."""
