@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from harness import REF, hall, repository, start
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rondel.agents.base import Request
 from rondel.engine.report import Report, Stopped
-from rondel.errors import DamagedFile
+from rondel.errors import DamagedFile, MachineTrouble, RondelError
 from rondel.store import disk
 from rondel.store.journal import Journal
+from support.damage import SWEEP
 from support.in_the_way import KINDS, OURS, is_found, is_in_the_way, is_untouched, put
 from support.kills import timeless
 from support.scripted import Scripted
@@ -161,3 +165,46 @@ def test_it_is_said_in_the_view_in_the_journal_and_in_status(root, tmp_path):
     assert ".rondel/aside/.rondel__run__lease.damaged-1" in problem.message
     events = map(json.loads, (session / ".rondel/run/journal.jsonl").read_text().splitlines())
     assert [e["file"] for e in events if e["kind"] == "restored"] == [".rondel/run/lease"]
+
+
+@settings(max_examples=400 if SWEEP else 25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    damages=st.lists(
+        st.tuples(
+            st.sampled_from([*OURS, *DOCUMENTS, ".rondel/request-2.json", ".rondel/decisions/round-1.json"]),
+            st.sampled_from([*KINDS, "gone"]),
+            st.integers(0, 5),
+        ),
+        min_size=3,
+        max_size=5,
+    ),
+    at_rest=st.booleans(),
+)
+def test_whatever_is_damaged_a_run_ends_completed_or_with_words(fresh, tmp_path_factory, damages, at_rest):
+    folder = tmp_path_factory.mktemp("damaged")
+    root, outside = shutil.copytree(fresh, folder / "repo"), folder / "outside"
+    session = root / REF.folder
+    asked: list[str] = []
+
+    def strike(now: int) -> None:
+        for path, kind, when in damages:
+            if when == now:
+                with suppress(OSError):  # something else that is damaged stands in the way of this one
+                    put(session / path, kind, outside)
+
+    def answer(request: Request) -> str:
+        asked.append(request.action)
+        strike(len(asked))
+        return f"An answer to {request.action}.\n"
+
+    reports: list[Report] = []
+    for _ in range(3):
+        if at_rest:
+            strike(0)
+        try:
+            reports.append(driven(root, Scripted(answer)))
+        except (RondelError, MachineTrouble) as error:
+            reports.append(Report(Stopped.FAILED, str(error)))
+    assert all(report.stopped is Stopped.COMPLETED or report.message for report in reports), reports
+    assert is_untouched(outside)
+    hall(root).summary(REF)

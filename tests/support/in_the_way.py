@@ -58,7 +58,7 @@ def put(place: Path, kind: str, outside: Path) -> None:
     else:
         place.unlink(missing_ok=True)
     place.parent.mkdir(parents=True, exist_ok=True)
-    match kind:
+    match kind:  # "gone" puts nothing there
         case "empty folder":
             place.mkdir()
         case "folder with a file":

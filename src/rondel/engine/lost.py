@@ -68,7 +68,7 @@ def lost(identity: Identity | None) -> tuple[Problem, ...]:
         Problem(
             RULE,
             ".rondel/session.json",
-            f"the session's id was lost before {identity.begun_at}, and no commit tells it: what its documents "
+            f"the id was lost before {identity.begun_at}, and no commit tells it: what the documents "
             "say was completed until then counts, and is not known to be made by Rondel",
             "look at what is completed, or put the lost .rondel/session.json back",
         ),
