@@ -135,7 +135,7 @@ def misconfigured(story: Story) -> str:
 def test_a_corrected_test_command_counts_for_the_tasks_that_are_left(tmp_path):
     story = Story(tmp_path, "task")
     right = misconfigured(story)
-    assert "no-such-command: command not found" in drive(story, code=1)
+    assert "no-such-command: command not found" in drive(story, code=6)
     (story.root / "rondel.toml").write_text(right)
     drive(story, "task", "run", "IMPL-1", "IMPL-2", "IMPL-3")
 
@@ -143,9 +143,9 @@ def test_a_corrected_test_command_counts_for_the_tasks_that_are_left(tmp_path):
 def test_a_corrected_test_command_counts_for_the_cycles_next_iteration(tmp_path):
     story = Story(tmp_path, "cycle", settings="[cycle]\nmax_iterations = 1\n")
     right = misconfigured(story)
-    assert "no-such-command: command not found" in drive(story, code=1)
+    assert "no-such-command: command not found" in drive(story, code=6)
     (story.root / "rondel.toml").write_text(right)
-    said = drive(story, "cycle", "extend", story.ref.id, "go on", code=1)
+    said = drive(story, "cycle", "extend", story.ref.id, "go on")
     assert "no-such-command" not in said
     assert "test_ten_percent" in said, "the tests that are there were run"
 

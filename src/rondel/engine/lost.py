@@ -19,13 +19,18 @@ COMMITS_MAX = 10_000  # of all branches, the newest
 RULE = "identity-lost"
 
 
-def identity_in_commits(look: Look, workflow: str, marks: Collection[Mark]) -> Identity | None:
-    """The identity of the session with these marks; None where no commit is of it."""
+def identity_in_commits(
+    look: Look, workflow: str, marks: Collection[Mark], taken: Collection[str] = ()
+) -> Identity | None:
+    """The identity of the session with these marks; None where no commit is of it.
+
+    One that is `taken` belongs to another session, of which this is a copy.
+    """
     if not marks:
         return None
     commits: dict[str, list[str]] = {}
     for commit, session in _trailers(look):
-        if session.startswith(f"{workflow}-"):
+        if session.startswith(f"{workflow}-") and session not in taken:
             commits.setdefault(session, []).append(commit)
     for session, made in commits.items():
         if any(mark(session, *what) == found for found, what in marks):

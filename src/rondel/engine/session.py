@@ -14,7 +14,7 @@ from rondel.errors import LostLease, NewerFile, RondelError
 from rondel.model.changes import Aside, Change, Edit, Write
 from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
-from rondel.model.snapshot import Snapshot
+from rondel.model.snapshot import Snapshot, parse_json
 from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
@@ -96,7 +96,7 @@ class Session(Generic[S]):
             branch = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
             base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
             name = f"{self.ref.workflow}-{secrets.token_hex(8)}"
-            is_lost = not new and (bool(self._marks) or bool(self._written.ours(IDENTITY)))
+            is_lost = not new and (bool(self._marks) or self._written.went_on(IDENTITY))
             self.identify(
                 Identity(name, branch or None, base or None, stamp(look.at), lost=is_lost, adopted=not new),
                 lease,
@@ -111,10 +111,16 @@ class Session(Generic[S]):
 
     def _take_back(self, look: Look, lease: Lease | None) -> None:
         """The id that the session's commits show, where its own file and the journal are gone."""
-        found = identity_in_commits(look, self.ref.workflow, self._marks)
+        found = identity_in_commits(look, self.ref.workflow, self._marks, self._taken())
         if found is not None:
             self.identify(found, lease)
             ours.note(self.folder, [Restored(IDENTITY, "it is gone; the session's commits show its id", "")])
+
+    def _taken(self) -> frozenset[str]:
+        """The ids of the sessions beside this one."""
+        beside = [p for p in self.folder.parent.glob(f"*/{IDENTITY}") if p.is_file()]
+        known = (identity_of(parse_json(files.read(path) or b"")) for path in beside)
+        return frozenset(identity.id for identity in known if identity is not None)
 
     def identify(self, identity: Identity, lease: Lease | None = None) -> None:
         """Write an identity; a file that was there and is not ours is kept aside."""

@@ -27,6 +27,7 @@ class Written:
         self._folder = folder
         self._log = KnownLog(folder / WRITTEN)
         self._known: dict[str, frozenset[str]] = {}
+        self._last: frozenset[str] = frozenset()  # the files of the newest line
 
     def keep(self) -> None:
         """What somebody takes from the record from now on is put back. For a driver."""
@@ -34,8 +35,18 @@ class Written:
 
     def ours(self, path: str) -> frozenset[str]:
         """The digests that a file has where nobody else wrote it."""
-        self._known |= marks_in(self._log.news())
+        self._read()
         return self._known.get(path, frozenset())
+
+    def went_on(self, path: str) -> bool:
+        """Whether anything was written after the last text of this file."""
+        self._read()
+        return path in self._known and path not in self._last
+
+    def _read(self) -> None:
+        if news := list(self._log.news()):
+            self._known |= marks_in(news)
+            self._last = frozenset(marks_in(news[-1:]))
 
     def note(self, marks: Mapping[str, Sequence[str]]) -> None:
         """Say which texts are ours, durably; called before they are written."""
@@ -44,6 +55,7 @@ class Written:
         files.ignore_runtime(ours.own(self._folder / WRITTEN).parent)
         self._log.add(line(marks))
         self._known |= {path: frozenset(digests) for path, digests in marks.items()}
+        self._last = frozenset(marks)
 
 
 def write_ours(folder: Path, texts: Mapping[str, str]) -> None:
