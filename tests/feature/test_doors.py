@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
-from scratch import APPROVED, RULES, git, listing, meta, repository, rondel, script
+from scratch import APPROVED, RULES, environment, git, listing, meta, repository, rondel, script
 
 from rondel.workflows.feature.lint import lint_meta
 
@@ -237,7 +238,10 @@ def test_code_goes_into_the_features_worktree_and_finish_removes_it(root):
     assert refused.returncode == 1
     assert "notes.txt" in refused.stderr
     assert meta(root)["status"] == "active"
-    (tree / "notes.txt").unlink()
+    [put_aside] = [
+        line.rpartition("put it aside: ")[2] for line in refused.stderr.splitlines() if "aside" in line
+    ]
+    subprocess.run(put_aside, shell=True, check=True, env=environment(root.parent))
     done = feature(root, "finish", "--merge")
     assert done.returncode == 0, done.stderr
     assert not tree.exists()

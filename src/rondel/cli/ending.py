@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +19,7 @@ from rondel.workflows.feature.phases import ABANDONED, BRAINSTORM, COMPLETED, IM
 from rondel.workflows.feature.read import State
 
 SHOWN_MAX = 10
+TYPED_MAX = 100
 APPROVING = [
     p for p in REVIEWED if p != BRAINSTORM
 ]  # the phases whose end says that the next may build on it
@@ -83,7 +85,11 @@ def _check(hall: Hall, state: State, way: Way, worktree: str, *, force: bool) ->
     for path, untracked in places:
         names = worktrees.dirty(hall.look, path, untracked=untracked)
         if names:
-            raise RondelError(f"uncommitted work in {path}: {_some(names)}; commit it or put it away first")
+            option = " --include-untracked" if untracked else ""
+            put = f"git -C {shlex.quote(path)} stash push{option} -- {shlex.join(names[:TYPED_MAX])}"
+            raise RondelError(
+                f"uncommitted work in {path}: {_some(names)}; commit it, or put it aside: {put}"
+            )
 
 
 def _is_checkout(hall: Hall, path: str) -> bool:
