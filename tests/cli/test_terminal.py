@@ -92,7 +92,7 @@ def test_another_terminal_can_watch_and_stop_it(scene):
     watch.expect("running")
     watch.expect("slow")
     stop = spawn(scene, "stop")
-    stop.expect("stop asked for")
+    stop.expect("what is under way is ended")
     stop.expect(pexpect.EOF)
     run.expect("paused")
     run.expect(pexpect.EOF)

@@ -8,6 +8,7 @@ a point to die at without anybody naming it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -156,7 +157,8 @@ def die_anywhere_at(number: int) -> None:
 def _die_soon(seconds: float, with_git: bool) -> None:
     time.sleep(seconds)
     for pid in _gits() if with_git else ():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(pid, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
