@@ -27,7 +27,7 @@ MOVES = "moves"  # the lock of everything here: one move at a time in a reposito
 BUSY_S = 5.0  # for which a git of the person's own is waited for
 REF_LOCK_S = 2.0
 NOTE = "rondel-move.json"
-_LOCKED = b"rondel moves a branch here; if it was killed, the next rondel command removes this file\n"
+_LOCKED = b"rondel moves a branch here; if it was killed, `rondel resume SESSION` puts the files right\n"
 
 
 @dataclass(frozen=True)

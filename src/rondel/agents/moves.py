@@ -87,7 +87,7 @@ def _put_back(here: Checkout, failed: GitError | MachineTrouble) -> None:
     try:
         restore_checkout(here)
     except (GitError, MachineTrouble) as e:
-        words = f"The files in {here.folder} are half updated; the next rondel command puts them right"
+        words = f"The files in {here.folder} are half updated; going on with the session puts them right"
         raise type(failed)(f"{failed}\n{words}: {e}") from failed
 
 
