@@ -49,6 +49,20 @@ def test_parallel_edits_become_one_linear_history(root):
     assert git(root, "worktree", "list").count("\n") == 1, "a merged workspace is removed"
 
 
+def test_the_locks_of_a_git_that_was_killed_while_it_deleted_a_ref_end_no_run(root):
+    git(root, "branch", "work")
+    start(root, auto=True, width=1, edits=True, branch="work")
+
+    def leaves_a_lock(request: Request) -> str:
+        if "notes" in request.action:
+            (root / ".git/packed-refs.lock").touch()
+        return edit(request)
+
+    assert hall(root, Scripted(leaves_a_lock)).drive(REF).exit_code == 0
+    assert git(root, "for-each-ref", "refs/heads/rondel") == ""
+    assert not (root / ".git/packed-refs.lock").exists()
+
+
 def test_an_edit_that_is_on_its_target_is_not_asked_for_again(root):
     git(root, "branch", "work")
     start(root, auto=True, width=2, edits=True, branch="work")
