@@ -13,7 +13,7 @@ import unicodedata
 _MARKS_MAX = 8  # on one letter; no language has more, and more are drawn over the lines around
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _MARKS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{9,}")
 _KEPT = "\n\t\u200c\u200d"
