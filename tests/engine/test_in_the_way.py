@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rondel.agents.base import Request
 from rondel.engine.report import Report, Stopped
-from rondel.errors import DamagedFile, MachineTrouble, RondelError
+from rondel.errors import DamagedFile
 from rondel.store import disk
 from rondel.store.journal import Journal
 from support.damage import SWEEP
@@ -59,12 +59,12 @@ def shown(root: Path) -> dict[str, bytes]:
     return timeless({str(p.relative_to(session)): p.read_bytes() for p in names})
 
 
-def driven(root: Path, agent: Scripted) -> Report:
+def driven(root: Path, agent: Scripted, *, retry: bool = False) -> Report:
     """To the decision, and to the end."""
-    report = hall(root, agent).drive(REF)
+    report = hall(root, agent).drive(REF, retry=retry)
     if hall(root).waiting(REF):
         hall(root).decide(REF, "approve")
-        report = hall(root, agent).drive(REF)
+        report = hall(root, agent).drive(REF, retry=retry)
     return report
 
 
@@ -173,14 +173,14 @@ def test_it_is_said_in_the_view_in_the_journal_and_in_status(root, tmp_path):
         st.tuples(
             st.sampled_from([*OURS, *DOCUMENTS, ".rondel/request-2.json", ".rondel/decisions/round-1.json"]),
             st.sampled_from([*KINDS, "gone"]),
-            st.integers(0, 5),
+            st.integers(0, 3),  # before a run, or while the first, second or third is asked
         ),
         min_size=3,
         max_size=5,
-    ),
-    at_rest=st.booleans(),
+    )
 )
-def test_whatever_is_damaged_a_run_ends_completed_or_with_words(fresh, tmp_path_factory, damages, at_rest):
+def test_whatever_is_damaged_a_run_ends_completed_or_with_words(fresh, tmp_path_factory, damages):
+    """And once nobody damages it any more it is completed, if anybody still knows what was asked for."""
     folder = tmp_path_factory.mktemp("damaged")
     root, outside = shutil.copytree(fresh, folder / "repo"), folder / "outside"
     session = root / REF.folder
@@ -188,7 +188,8 @@ def test_whatever_is_damaged_a_run_ends_completed_or_with_words(fresh, tmp_path_
 
     def strike(now: int) -> None:
         for path, kind, when in damages:
-            if when == now:
+            led_out = any((session / one).is_symlink() for one in Path(path).parents)
+            if when == now and not led_out:
                 with suppress(OSError):  # something else that is damaged stands in the way of this one
                     put(session / path, kind, outside)
 
@@ -197,14 +198,15 @@ def test_whatever_is_damaged_a_run_ends_completed_or_with_words(fresh, tmp_path_
         strike(len(asked))
         return f"An answer to {request.action}.\n"
 
-    reports: list[Report] = []
-    for _ in range(3):
-        if at_rest:
-            strike(0)
-        try:
-            reports.append(driven(root, Scripted(answer)))
-        except (RondelError, MachineTrouble) as error:
-            reports.append(Report(Stopped.FAILED, str(error)))
-    assert all(report.stopped is Stopped.COMPLETED or report.message for report in reports), reports
-    assert is_untouched(outside)
+    hall(root).begin(REF, new=True)
+    strike(0)
+    at_rest = {(path, kind) for path, kind, when in damages if when == 0}
+    # A person must mend a document that nobody can read, and that nobody knew before.
+    with suppress(DamagedFile) if ("state.json", "file") in at_rest else nullcontext():
+        assert driven(root, Scripted(answer)).message
+        last = driven(root, Scripted(), retry=True)  # as the command after `next:` does
+        is_unknown = "request-1.json: it is not there" in last.message
+        assert is_unknown or last.stopped is Stopped.COMPLETED, last
+        assert not is_unknown or any(path in UNKNOWN for path, _ in at_rest)
     hall(root).summary(REF)
+    assert is_untouched(outside)
