@@ -62,7 +62,7 @@ class Branches:
 
     def accept(self, session: str, branch: str) -> None:
         """From now on what a branch holds is all that it must hold."""
-        self._trees.git("update-ref", done_ref(session), f"refs/heads/{branch}")
+        self._trees.git("update-ref", done_ref(session), self._trees.commit_of(f"refs/heads/{branch}"))
 
     def _said(self, session: str, tip: str) -> set[str]:
         """The lines that name edits of a session: of a squashed commit several, of a rebased one its own."""

@@ -12,7 +12,7 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,7 +25,6 @@ from rondel.model.versions import VERSION, message, newer
 
 MOVES = "moves"  # the lock of everything here: one move at a time in a repository
 BUSY_S = 5.0  # for which a git of the person's own is waited for
-REF_LOCK_S = 2.0
 NOTE = "rondel-move.json"
 _LOCKED = b"rondel moves a branch here; if it was killed, `rondel resume SESSION` puts the files right\n"
 
@@ -169,30 +168,6 @@ class Checkout:
             f"another git works in {self.folder}, or was killed there; "
             f"if none does: rm {quoted(self.git_dir / 'index.lock')}"
         )
-
-
-def forget_ref_locks(files: Iterable[Path], commit: str) -> None:
-    """Remove the locks of refs that a killed git of ours has left on its way to a commit.
-
-    What such a file holds is where the ref was going. git has one for milliseconds: one that is there all the
-    while belongs to nobody.
-    """
-    there = [(file, info) for file in files if (info := _lock_of(file, commit)) is not None]
-    deadline = time.monotonic() + REF_LOCK_S
-    while there and time.monotonic() < deadline:
-        time.sleep(0.05)
-        there = [(file, info) for file, info in there if _lock_of(file, commit) == info]
-    for file, _ in there:
-        file.unlink(missing_ok=True)
-
-
-def _lock_of(file: Path, commit: str) -> tuple[int, int] | None:
-    try:
-        is_ours = file.read_text(encoding="utf-8", errors="replace").strip() in ("", commit)
-        info = file.stat()
-    except OSError:
-        return None
-    return (info.st_ino, info.st_mtime_ns) if is_ours else None
 
 
 def _linked(file: Path, name: Path) -> bool:

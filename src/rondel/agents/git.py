@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from rondel.agents import reflocks
 from rondel.agents.environment import clean_env
 from rondel.errors import GitError, MachineTrouble
 from rondel.model.trouble import trouble, trouble_of, trouble_said
@@ -95,8 +96,13 @@ class Git:
 
     def run(self, *args: str, stdin: str = "", timeout_s: float = TIMEOUT_S) -> Result:
         """Run a git command, whatever comes of it; GitError only when it cannot run or end."""
-        status, out, err = self._run(_command(args), args[0], stdin.encode(errors="replace"), timeout_s)
-        return Result(status, out.decode(errors="replace"), err.decode(errors="replace"))
+        said = stdin.encode(errors="replace")
+
+        def call() -> Result:
+            status, out, err = self._run(_command(args), args[0], said, timeout_s)
+            return Result(status, out.decode(errors="replace"), err.decode(errors="replace"))
+
+        return reflocks.try_again(call, lambda done: done.err, self.folder, " ".join((*args, stdin)))
 
     def raw(self, *args: str, stdin: bytes = b"") -> bytes:
         """The bytes that a git command gives, and is given: contents of files, and names of any kind."""

@@ -11,15 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rondel.agents import reflocks
 from rondel.agents.branches import done_ref, make_again
-from rondel.agents.checkout import Move, forget_ref_locks
+from rondel.agents.checkout import Move
 from rondel.agents.edits import Commit, changed
 from rondel.agents.git import Git
 from rondel.agents.moves import move
 from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
+from rondel.model.trouble import machine
 
 TRIES_MAX = 5
+GOING_TO = "rondel-going-to"  # in git's folder: the commit that a target was last moved to, or was to be
 
 
 @dataclass(frozen=True)
@@ -113,8 +116,8 @@ def advance(trees: Worktrees, target: str, tip: str, new: str, done: str = "") -
     """Move `target` from `tip` to `new`, and the ref `done` with it; False when it is elsewhere now."""
     git, ref = trees.git, f"refs/heads/{target}"
     also = f"update {done} {new}\n" if done else ""
-    # We have the lock of integrations, which a git of ours keeps while it lives: these are of a dead one.
-    forget_ref_locks([trees.common / f"{name}.lock" for name in (ref, done) if name], new)
+    with machine("write", trees.common / GOING_TO):
+        _forget_locks(trees, [name for name in (ref, done) if name], new)
     where = git("for-each-ref", "--format=%(worktreepath)", ref)
     failed: GitError | None = None
     try:
@@ -128,3 +131,15 @@ def advance(trees: Worktrees, target: str, tip: str, new: str, done: str = "") -
     if now == tip and failed is not None:
         raise failed
     return now == new
+
+
+def _forget_locks(trees: Worktrees, refs: list[str], new: str) -> None:
+    """Remove what a dead git of ours left locked on its way to `new`, or to where the last one was going.
+
+    We have the lock of integrations, which a git of ours keeps while it lives. The same edit is another
+    commit each time it is put on top of something, so the way is noted.
+    """
+    note = trees.common / GOING_TO
+    last = note.read_text(encoding="utf-8", errors="replace").strip() if note.exists() else ""
+    reflocks.forget([trees.common / f"{ref}.lock" for ref in refs], {new, last})
+    note.write_text(f"{new}\n", encoding="utf-8")

@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rondel.agents.checkout import MOVES, Checkout, Move, forget_ref_locks, is_in_folders
+from rondel.agents import reflocks
+from rondel.agents.checkout import MOVES, Checkout, Move, is_in_folders
 from rondel.agents.git import Git
 from rondel.agents.worktrees import Worktrees
 from rondel.errors import GitError
@@ -65,7 +66,7 @@ def restore_checkout(here: Checkout) -> Restored | None:
             step = here.noted()
             if step is not None:
                 common = here.git_dir / here.git("rev-parse", "--git-common-dir")
-                forget_ref_locks((common / f"{step.ref}.lock", here.git_dir / "HEAD.lock"), step.after)
+                reflocks.forget((common / f"{step.ref}.lock", here.git_dir / "HEAD.lock"), {step.after})
             kept = _restore(here, step) if step is not None else ()
             for name in ("move", "before", "after", "head"):
                 here.forget_index(name)

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from rondel.agents import edits
 from rondel.agents.branches import Branches, Standing
-from rondel.agents.checkout import forget_ref_locks
 from rondel.agents.edits import Commit as Commit
 from rondel.agents.edits import Unusable as Unusable
 from rondel.agents.found import Found
@@ -249,13 +248,6 @@ class Workspaces:
         ref = f"refs/heads/{branch}"
         tip = self._trees.tip(ref)
         if tip:
-            self._delete(ref, tip)
-
-    def _delete(self, ref: str, tip: str) -> None:
-        """Delete a ref of ours, also where a git that was killed at it left its locks."""
-        if not self._trees.git.run("update-ref", "-d", ref, tip).ok:
-            locks = (self._trees.common / name for name in (f"{ref}.lock", "packed-refs.lock"))
-            forget_ref_locks(locks, tip)
             self._trees.git("update-ref", "-d", ref, tip)
 
     def sweep(self, is_over: Callable[[str, str], bool] = lambda _session, _key: False) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from rondel.agents import reflocks
 from rondel.agents.git import check_machine
 from rondel.agents.process import clean_env
 from rondel.errors import GitError, MachineTrouble, RondelError
@@ -42,7 +43,10 @@ class RepositoryLook:
 
     def git(self, *args: str, check: bool = True) -> str:
         """See `Look`."""
-        code, out, err = self.run(["git", "--no-pager", *QUIET, *args], timeout_s=GIT_S)
+        argv = ["git", "--no-pager", *QUIET, *args]
+        code, out, err = reflocks.try_again(
+            lambda: self.run(argv, timeout_s=GIT_S), lambda done: done[2], Path(self.root), " ".join(args)
+        )
         check_machine(f"git {args[0]} in {self.root!r}", code, err)
         if check and code != 0:
             raise GitError(f"git {' '.join(args[:3])}: {err.strip() or f'status {code}'}")
