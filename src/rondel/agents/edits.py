@@ -8,6 +8,7 @@ import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rondel.agents import clone
 from rondel.agents.git import Git, Result
 from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
@@ -21,6 +22,7 @@ _REFUSED_NOW = re.compile(  # why git adds nothing at all: of the machine or the
     r"|cannot allocate memory|out of memory|unable to (create temporary|write)|insufficient permission",
     re.IGNORECASE,
 )
+_GIVEN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _VALUE = f"%(trailers:key={TRAILER},valueonly,unfold)"
 
 
@@ -61,11 +63,11 @@ def commit_all(
 ) -> Commit | Unusable | None:
     """Everything that differs from the base, as one commit; None when nothing does.
 
-    The same changes give the same commit again. Commits that the agent made itself become
-    part of it, and a branch that it made stays where it is.
+    The same changes give the same commit again. What the agent committed itself, in its clone, is
+    part of it.
     """
     git = trees.in_tree(path, mark)
-    if trees.is_at(git, mark, mark.base, submodules=True):
+    if trees.is_at(git, mark, mark.base, submodules=True) and clone.tracked(path, mark) == clone.Tracked():
         return None
     names = stage(trees, path, mark)
     if isinstance(names, Unusable):
@@ -109,9 +111,22 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
     """
     git = trees.in_tree(path, mark)
     trees.settle(git, mark)
+    agents = clone.tracked(path, mark)
     added = git.run(*trees.excludes(mark), "add", "--all")
+    if added.ok and agents.more:
+        added = git.run("--literal-pathspecs", "add", "--force", *_GIVEN, stdin="\0".join(agents.more))
     if not added.ok:
         return _refused(git, path, added)
+    if agents.fewer:
+        ignored = git.run(
+            *trees.excludes(mark),
+            "check-ignore",
+            "--no-index",
+            "-z",
+            "--stdin",
+            stdin="\0".join(agents.fewer),
+        )
+        git("update-index", "--force-remove", "-z", "--stdin", stdin=ignored.out)
     entries = _raw(git, "diff-index", "--cached", mark.base)
     if mark.hidden and any(f"{name}/".startswith(f"{mark.hidden}/") for _, _, name in entries):
         git("reset", "--quiet", mark.base, "--", f":(literal){mark.hidden}")

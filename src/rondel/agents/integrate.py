@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rondel.agents import reflocks
+from rondel.agents import clone, reflocks
 from rondel.agents.branches import done_ref, make_again
 from rondel.agents.checkout import Move
 from rondel.agents.edits import Commit, changed
@@ -65,6 +65,7 @@ def _go_back(trees: Worktrees, path: Path, mark: Mark, commit: str) -> None:
     """The worktree holds the edit again, and then its mark says so."""
     with trees.tree_locked(path):
         trees.go_to(trees.in_tree(path, mark), mark, commit)
+        clone.follow(trees, path, mark)
     trees.save(path, replace(mark, integrating=False))
 
 
@@ -77,6 +78,7 @@ def _place(
         tip = _tip(trees, target, mark)
         with trees.tree_locked(path):
             placed = _replay(trees, git, mark, commit, tip)
+            clone.follow(trees, path, mark)  # the checks ask git, too
         if isinstance(placed, Conflict):
             return placed
         said = complaint()

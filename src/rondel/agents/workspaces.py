@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from rondel.agents import edits
+from rondel.agents import clone, edits
 from rondel.agents.branches import Branches, Standing
 from rondel.agents.edits import Commit as Commit
 from rondel.agents.edits import Unusable as Unusable
@@ -57,14 +57,16 @@ class Workspaces:
             mark = self._trees.mark(path)
             if mark is None or not mark.ready:
                 mark = self._trees.add(path, "", "", commit)
+                clone.make(self._trees, path, mark)
                 read_only(path)
                 self._trees.save(path, replace(mark, ready=True))
                 return path
             os.utime(self._trees.mark_file(path))
             git = self._trees.in_tree(path, mark)
-            if not self._trees.is_at(git, mark, commit):
+            if not self._trees.is_at(git, mark, commit) or not clone.is_as_made(self._trees, path, mark):
                 writable(path)
                 self._trees.go_to(git, mark, commit)
+                clone.make(self._trees, path, mark)
                 read_only(path)
         return path
 
@@ -100,11 +102,13 @@ class Workspaces:
             mark = replace(self._trees.add(path, session, key, commit), shared=shared, hidden=hide)
         if hide:
             self._trees.exclude(mark, [hide])
+        clone.make(self._trees, path, mark)
         if setup:
             ran = self._shell(setup, path)
             if not ran.ok:
                 raise RondelError(f"the set-up command {setup!r} failed in {path}:\n{ran.output}")
             self._trees.exclude_what_is_new(self._trees.in_tree(path, mark), mark)
+            clone.follow(self._trees, path, mark)
         self._trees.save(path, replace(mark, ready=True))
         return path
 
@@ -124,10 +128,16 @@ class Workspaces:
     def _usable(self, path: Path, mark: Mark, commit: str, *, keep: bool) -> bool:
         git = self._trees.in_tree(path, mark)
         if not keep:
-            return mark.base == commit and self._trees.is_at(git, mark, commit)
+            if mark.base != commit or not self._trees.is_at(git, mark, commit):
+                return False
+            clone.make(self._trees, path, mark)
+            return True
         if mark.integrating and mark.commit is not None:
             self._trees.go_to(git, mark, mark.commit)
             self._trees.save(path, replace(mark, integrating=False))
+            clone.follow(self._trees, path, mark)
+        elif not clone.is_there(path):
+            clone.make(self._trees, path, mark)
         return True
 
     def _keep(self, path: Path, mark: Mark) -> bool:

@@ -38,6 +38,10 @@ KINDS = ("read", "write")  # the folders of worktrees
 GOING = ".removed-"  # in the name of a worktree whose files are being removed
 ASIDE = ".kept-"  # in the name of one whose files a person may want, and git cannot hold
 TREE_LOCKS = 64  # as many files, however many worktrees there are
+_SETTINGS = (
+    r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|precomposeunicode|longpaths|excludesfile)"
+    r"|extensions\.objectformat|user\.(name|email))$"
+)
 _UNDER_WAY = {  # what git leaves in its folder, and the command that ends it
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
@@ -80,6 +84,12 @@ class Worktrees:
     def common(self) -> Path:
         """The repository's own git folder, which all its worktrees share."""
         return (self.repo / self.git("rev-parse", "--git-common-dir")).resolve()
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """The repository's settings that decide how files become objects, and who commits."""
+        found = self.git.run("config", "--local", "-z", "--get-regexp", _SETTINGS).out
+        return dict(entry.partition("\n")[::2] for entry in found.split("\0") if entry)
 
     @contextmanager
     def locked(self, what: str, wait_s: float = LOCK_S) -> Iterator[None]:

@@ -1,0 +1,147 @@
+"""The clone that an agent finds in its worktree: git works there, and what it does stays there."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_workspaces import SESSION, add, committed, edit, git, make_repo
+from test_workspaces import _own_git_settings as own_git_settings  # noqa: F401 - a fixture
+
+from rondel.agents.edits import Commit
+from rondel.agents.workspaces import ChecksFailed, Workspaces
+
+
+@pytest.fixture(params=["repo", 'it\'s "mine"\n#1'])
+def repo(tmp_path, request):
+    repo = make_repo(tmp_path / request.param)
+    add(repo, {"c.txt": "c\n"}, "second")
+    git(repo, "tag", "v1")
+    git(repo, "update-ref", "refs/remotes/origin/main", "HEAD")
+    return repo
+
+
+@pytest.fixture
+def spaces(repo, tmp_path):
+    return Workspaces(repo, tmp_path / "spaces")
+
+
+def state(repo: Path) -> dict[str, bytes]:
+    """What of a repository nobody but the person changes: refs, settings, hooks."""
+    files = [repo / ".git/config", *(repo / ".git/hooks").iterdir()]
+    refs = git(repo, "for-each-ref", "--format=%(refname) %(objectname)").encode()
+    return {"refs": refs} | {file.name: file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_git_says_in_a_worktree_what_it_says_in_the_repository(repo, spaces, kind):
+    path = spaces.read("main") if kind == "read" else spaces.write(SESSION, "x.md", "main")
+    assert git(path, "status", "--porcelain") == ""
+    for words in (["log", "--format=%H"], ["describe", "--tags"], ["rev-parse", "origin/main", "main"]):
+        assert git(path, *words) == git(repo, *words)
+    assert git(path, "rev-parse", "--show-toplevel") == str(path.resolve())
+    git(path, "fsck", "--strict")
+
+
+def test_whatever_an_agent_does_with_git_the_repository_is_as_it_was(repo, spaces):
+    before = state(repo)
+    path = edit(spaces, "x.md", {"b.txt": "b\n"})
+    add(path, {"d.txt": "d\n"}, "by the agent")
+    for words in (
+        ["config", "core.hooksPath", "/tmp"],
+        ["config", "filter.x.clean", "touch marker"],
+        ["branch", "--force", "main", "HEAD"],
+        ["branch", "their-own"],
+        ["tag", "--delete", "v1"],
+        ["update-ref", "-d", "refs/remotes/origin/main"],
+        ["remote", "add", "origin", "."],
+        ["stash", "push", "--include-untracked", "--message", "aside"],
+        ["stash", "pop"],
+        ["gc", "--quiet", "--prune=now"],
+    ):
+        subprocess.run(["git", *words], cwd=path, check=False, capture_output=True)
+    (path / ".git/hooks").mkdir(exist_ok=True)
+    (path / ".git/hooks/post-checkout").write_text("#!/bin/sh\ntouch marker\n")
+    (path / ".git/hooks/post-checkout").chmod(0o755)
+    assert state(repo) == before
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(commit, Commit)
+    assert commit.changed == ("b.txt", "d.txt")
+    assert isinstance(spaces.integrate(path, "main"), Commit)
+    git(repo, "fsck", "--strict")
+    assert git(repo, "show", "main:d.txt") == "d"
+    assert not list(path.parent.rglob("marker"))
+
+
+def test_what_an_agent_added_although_it_is_ignored_is_part_of_the_edit(spaces):
+    path = edit(spaces, "x.md", {"build/out.txt": "out\n", "build/not.txt": "not\n"})
+    git(path, "add", "--force", "build/out.txt")
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(commit, Commit)
+    assert commit.changed == ("build/out.txt",)
+    assert spaces.commit(path, SESSION, "x.md", "m") == commit
+
+
+def test_what_an_agent_took_out_of_its_index_and_ignores_is_not_tracked_any_more(repo, spaces):
+    path = edit(spaces, "x.md", {".gitignore": "c.txt\n"})
+    git(path, "rm", "--quiet", "--cached", "c.txt")
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(commit, Commit)
+    assert commit.changed == (".gitignore", "c.txt")
+    assert (path / "c.txt").exists()
+    assert git(repo, "ls-tree", "--name-only", commit.id, "c.txt") == ""
+
+
+def test_what_is_only_taken_out_of_the_index_is_still_part_of_the_edit(spaces):
+    path = edit(spaces, "x.md", {"b.txt": "b\n", "d.log": "ignored\n"})
+    git(path, "rm", "--quiet", "-r", "--cached", ".")
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(commit, Commit)
+    assert commit.changed == ("b.txt",)
+
+
+@pytest.mark.parametrize("damage", ["index", "HEAD", ""])
+def test_a_clone_that_an_agent_broke_costs_nothing_of_its_edit(spaces, damage):
+    path = edit(spaces, "x.md", {"b.txt": "b\n"})
+    if damage:
+        (path / ".git" / damage).write_bytes(b"\0broken")
+    else:
+        shutil.rmtree(path / ".git")
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(commit, Commit)
+    assert commit.changed == ("b.txt",)
+    assert isinstance(spaces.integrate(path, "main", "git status >/dev/null"), Commit)
+
+
+def test_the_checks_find_the_edit_as_the_last_commit(repo, spaces):
+    path, _ = committed(spaces, "x.md", {"b.txt": "b\n"})
+    add(repo, {"d.txt": "d\n"}, "third")
+    checks = (
+        'test "$(git log -1 --format=%s)" = "Edit for x.md" && test -z "$(git status --porcelain)" && false'
+    )
+    assert isinstance(spaces.integrate(path, "main", checks), ChecksFailed)
+    assert git(path, "diff", "--name-only", "HEAD~1") == "b.txt", "the agent goes on with its own edit"
+    assert isinstance(spaces.integrate(path, "main", checks.removesuffix(" && false")), Commit)
+
+
+def test_a_checkout_that_readers_share_has_no_hook_or_setting_of_one_of_them(spaces):
+    path = spaces.read("main")
+    subprocess.run(["chmod", "-R", "u+w", path], check=True)
+    git(path, "config", "core.fsmonitor", "touch marker")
+    (path / ".git/hooks").mkdir()
+    os.symlink("/", path / ".git/there")  # noqa: PTH211 - a link to anywhere
+    assert spaces.read("main") == path
+    assert "fsmonitor" not in (path / ".git/config").read_text()
+    assert not (path / ".git/hooks").exists()
+    assert not (path / ".git/there").is_symlink()
+
+
+def test_who_commits_and_how_files_are_converted_is_as_in_the_repository(repo, spaces):
+    git(repo, "config", "user.name", 'A "B" \\ C')
+    git(repo, "config", "core.autocrlf", "input")
+    path = edit(spaces, "x.md", {"b.txt": "b\r\n"})
+    assert git(path, "config", "--local", "user.name") == 'A "B" \\ C'
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(commit, Commit)
+    assert git(repo, "cat-file", "-s", f"{commit.id}:b.txt") == "2"
