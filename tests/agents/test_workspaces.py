@@ -357,10 +357,49 @@ def test_a_submodule_that_is_moved_to_another_commit_is_an_edit(repo, spaces, tm
     path = spaces.write(SESSION, "x.md", "main")
     git(path, *local, "update", "--init")
     assert spaces.commit(path, SESSION, "x.md", "m") is None
-    add(path / "sub", {"c.txt": "c"}, "in the submodule")
+    made = add(path / "sub", {"c.txt": "c"}, "in the submodule")
+    refused = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(refused, Unusable), "nothing but the worktree has its commit"
+    subprocess.run(refused.problem.partition("into your own: ")[2], shell=True, check=True)
     commit = spaces.commit(path, SESSION, "x.md", "m")
-    assert commit is not None
+    assert isinstance(commit, Commit)
     assert commit.changed == ("sub",)
+    assert isinstance(spaces.integrate(path, "main"), Commit)
+    spaces.remove(path)
+    git(repo, "submodule", "--quiet", "update")
+    assert git(repo / "sub", "rev-parse", "HEAD") == made
+
+
+def test_a_submodule_that_is_moved_to_a_commit_of_its_remote_is_an_edit(repo, spaces, tmp_path):
+    other = make_repo(tmp_path / "other")
+    local = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
+    git(repo, *local, "add", str(other), "sub")
+    add(repo, {}, "a submodule")
+    add(other, {"c.txt": "c"}, "news")
+    path = spaces.write(SESSION, "x.md", "main")
+    git(path, *local, "update", "--init", "--remote")
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(commit, Commit)
+    assert commit.changed == ("sub",)
+
+
+@pytest.mark.parametrize("init", [False, True])
+@pytest.mark.parametrize("also", [{}, {"b.txt": "b"}])
+def test_files_that_are_new_in_a_submodule_are_refused_not_lost(repo, spaces, tmp_path, init, also):
+    local = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
+    git(repo, *local, "add", str(make_repo(tmp_path / "other")), "sub")
+    add(repo, {}, "a submodule")
+    path = edit(spaces, "x.md", also)
+    if init:
+        git(path, *local, "update", "--init")
+    (path / "sub/new.txt").write_text("by the agent\n")
+    refused = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(refused, Unusable)
+    assert "'sub'" in refused.problem
+    (path / "sub/new.txt").rename(path / "new.txt")
+    commit = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(commit, Commit)
+    assert commit.changed == (*also, "new.txt")
 
 
 def test_what_is_only_staged_is_put_back_and_is_no_edit(spaces):

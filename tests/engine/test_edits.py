@@ -312,6 +312,16 @@ def test_a_repository_inside_an_edit_that_stays_ends_in_a_failure_that_says_what
     last = Scripted(lambda _: "It is all there.\n")
     assert hall(root, last).drive(REF, retry=True).exit_code == 0
     assert "made/README.md" in git(root, "ls-tree", "-r", "--name-only", "work").split()
+    assert [r.action for r in last.seen if "notes" in r.action] == [], "what the person fixed is taken"
+
+
+def test_an_edit_that_nobody_fixed_goes_back_to_its_agent_when_a_person_goes_on(root):
+    git(root, "branch", "work")
+    start(root, auto=True, width=1, edits=True, branch="work")
+    assert hall(root, Scripted(partial(nests, until=9))).drive(REF).stopped is Stopped.FAILED
+    last = Scripted(partial(nests, until=2))
+    assert hall(root, last).drive(REF, retry=True).exit_code == 0
+    assert [r.attempt for r in last.seen if "notes" in r.action] == [3]
 
 
 def test_an_edit_that_git_would_not_take_is_kept_and_taken_later_without_asking_again(root):

@@ -183,6 +183,12 @@ def test_a_task_that_leaves_a_repository_in_its_edit_is_blocked_and_says_where_i
     where = re.search(r"rm -rf (\S+)/made/.git", error)
     assert where is not None
     assert Path(where[1], "made/README.md").is_file()
+    subprocess.run(where[0], shell=True, check=True)
+    again = Scripted(lambda _: REPORT)
+    assert hall(root, again).drive(ref, retry=True).exit_code == 0
+    assert again.seen == [], "what the person fixed is taken, and nobody is asked again"
+    assert statuses(root, ref) == {"IMPL-1": "completed", "IMPL-2": "completed"}
+    assert "made/README.md" in git(root, "ls-tree", "-r", "--name-only", "HEAD").split()
 
 
 def test_a_failed_task_is_blocked_and_the_others_go_on(root):
@@ -225,7 +231,7 @@ def test_a_semantic_conflict_that_the_checks_find_sends_the_task_back_and_not_th
 def test_tasks_that_wait_for_their_turn_at_the_branch_hold_no_other_up(root):
     """The checks of the first wait until the last has made its commit, while the others queue up."""
     names = [f"IMPL-{n}" for n in range(1, 13)]
-    committed = "git for-each-ref refs/heads/rondel | grep -q impl-12"
+    committed = f"git -C {root} for-each-ref refs/heads/rondel | grep -q impl-12"
     wait = f"for i in $(seq 300); do test -f IMPL-12.txt || {committed} && exit; sleep 0.1; done; exit 1"
 
     class LastIsSlow(Scripted):

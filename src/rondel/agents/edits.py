@@ -8,8 +8,9 @@ import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rondel.agents import clone
+from rondel.agents import clone, submodules
 from rondel.agents.git import Git, Result
+from rondel.agents.submodules import POINTER, differing
 from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
 from rondel.model.digests import digest
@@ -67,6 +68,8 @@ def commit_all(
     part of it.
     """
     git = trees.in_tree(path, mark)
+    if (lost := submodules.uncommitted(path, git)) is not None:
+        return Unusable(lost)
     if trees.is_at(git, mark, mark.base, submodules=True) and clone.tracked(path, mark) == clone.Tracked():
         return None
     names = stage(trees, path, mark)
@@ -106,8 +109,8 @@ def _message(message: str) -> str:
 def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusable:
     """Put everything in a worktree into its index; the files that differ from its base then.
 
-    A repository inside it would become a bare pointer, and its files would be lost; likewise
-    what changed inside a submodule and is not committed there.
+    A repository inside it would become a bare pointer, and its files would be lost; so would the commit
+    of a submodule that is in this worktree only.
     """
     git = trees.in_tree(path, mark)
     trees.settle(git, mark)
@@ -127,32 +130,17 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
             stdin="\0".join(agents.fewer),
         )
         git("update-index", "--force-remove", "-z", "--stdin", stdin=ignored.out)
-    entries = _raw(git, "diff-index", "--cached", mark.base)
-    if mark.hidden and any(f"{name}/".startswith(f"{mark.hidden}/") for _, _, name in entries):
+    entries = differing(git, "diff-index", "--cached", mark.base)
+    if mark.hidden and any(f"{entry.name}/".startswith(f"{mark.hidden}/") for entry in entries):
         git("reset", "--quiet", mark.base, "--", f":(literal){mark.hidden}")
-        entries = _raw(git, "diff-index", "--cached", mark.base)
-    for before, after, name in entries:
-        if after == _POINTER and before != _POINTER:
-            git("update-index", "--force-remove", "--", name)  # what is fixed is looked at anew
-            return _nested(path, name)
-    if (path / ".gitmodules").exists():
-        for before, _, name in _raw(git, "diff-files", "--ignore-submodules=untracked"):
-            if before == _POINTER:
-                return Unusable(
-                    f"files in the submodule {name!r} are changed, and a commit of this repository does not "
-                    f"hold them; commit them there: cd {shlex.quote(str(path / name))}"
-                )
-    return tuple(name for _, _, name in entries)
-
-
-_POINTER = "160000"  # the mode of an entry that only names a commit of another repository
-
-
-def _raw(git: Git, *words: str) -> list[tuple[str, str, str]]:
-    """What differs: the mode before, the mode after, the name."""
-    out = git(words[0], "--raw", "-z", "--no-renames", *words[1:]).split("\0")
-    pairs = zip(out[::2], out[1::2], strict=False)
-    return [(entry[1:7], entry[8:14], name) for entry, name in pairs]  # ":100644 160000 …"
+        entries = differing(git, "diff-index", "--cached", mark.base)
+    for entry in entries:
+        if entry.after == POINTER and entry.before != POINTER:
+            git("update-index", "--force-remove", "--", entry.name)  # what is fixed is looked at anew
+            return _nested(path, entry.name)
+        if entry.after == POINTER and (lost := submodules.unkept(trees.repo, path, entry)):
+            return Unusable(lost)
+    return tuple(entry.name for entry in entries)
 
 
 def _nested(path: Path, name: str) -> Unusable:
@@ -167,7 +155,7 @@ def _refused(git: Git, path: Path, added: Result) -> Unusable:
     if _REFUSED_NOW.search(added.err):
         raise GitError(f"git add failed in {path}: {added.words}")
     known = set(git.names("ls-files", "-z", "--stage"))
-    pointers = {entry.partition("\t")[2] for entry in known if entry.startswith(_POINTER)}
+    pointers = {entry.partition("\t")[2] for entry in known if entry.startswith(POINTER)}
     for here, folders, names in os.walk(path):
         inside = os.path.relpath(here, path)
         if inside != "." and ".git" in (*folders, *names) and inside not in pointers:

@@ -29,7 +29,7 @@ from rondel.engine.report import Report, Stopped
 from rondel.engine.session import Session
 from rondel.errors import GitError, MachineTrouble
 from rondel.model.actions import Action, Ask, Decide, Derive, Run
-from rondel.model.outcomes import Ended, Outcome
+from rondel.model.outcomes import NO_COMMIT, Ended, Outcome
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
@@ -226,7 +226,7 @@ class Driver(Generic[S]):
         if isinstance(action, Run) and action.exclusive and self._runs(action.exclusive):
             return Stopped.IDLE, ""
         agent = self._agent_for(action)
-        if agent is not None and not self._is_answered(action, record, agent):
+        if agent is not None and self._answered(action, record, agent) is None:
             return self._reason_not_to_ask(agent)
         return None
 
@@ -253,14 +253,22 @@ class Driver(Generic[S]):
     def _agent_for(self, action: Action) -> AgentSettings | None:
         return self._tools.config.agent_for(action.role) if isinstance(action, Ask) else None
 
-    def _is_answered(self, action: Action, record: Record, agent: AgentSettings | None) -> bool:
-        """Whether its try was complete when its driver died, and still answers: it is paid for already."""
-        return (
-            record.open_try is not None
+    def _answered(self, action: Action, record: Record, agent: AgentSettings | None) -> int | None:
+        """The try whose answer is there and still answers: it is paid for already.
+
+        It was complete when its driver died; or its edit could not be committed, and a person who
+        goes on may have put that right.
+        """
+        number = record.open_try
+        if number is None and not record.failures and record.last_error.startswith(NO_COMMIT):
+            number = record.tries
+        holds = (
+            number is not None
             and (agent is None or agent.name == record.agent)
-            and self._performer.is_complete(action, agent, record.open_try)
+            and self._performer.is_complete(action, agent, number)
             and self._inputs_hold(action, record)
         )
+        return number if holds else None
 
     def _attempts_max(self, action: Action) -> int:
         if isinstance(action, Run):
@@ -295,10 +303,11 @@ class Driver(Generic[S]):
         """The next try at an action; a try that was complete when its driver died is taken up again."""
         record = self._session.ledger.of(action.path)
         agent = self._agent_for(action)
+        answered = self._answered(action, record, agent)
+        if answered is not None:
+            self._note("recovered", action=action.path, title=action.title, **{"try": answered})
+            return Job(action, answered, agent, continues=True, paid=record.open_try is None)
         if record.open_try is not None:
-            if self._is_answered(action, record, agent):
-                self._note("recovered", action=action.path, title=action.title, **{"try": record.open_try})
-                return Job(action, record.open_try, agent, continues=True)
             usage = self._performer.usage_in_spool(action.path, record.open_try)
             if usage is None:
                 kind = "cutoff" if self._lease.after_death else "dropped"

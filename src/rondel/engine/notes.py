@@ -65,7 +65,7 @@ def finished_fields(
     }
     if not outcome.taken:
         fields["taken"] = False
-    if reply is not None:
+    if reply is not None and not flight.job.paid:
         fields |= {"usage": usage_json(outcome.usage), "agent": outcome.agent, "model": outcome.model}
     maybe: dict[str, object] = {
         "files": wrote,

@@ -27,7 +27,7 @@ from rondel.model.actions import SCRATCH, Access, Action, Ask, Derive, Probe, Ru
 from rondel.model.digests import digest
 from rondel.model.identity import home
 from rondel.model.names import is_safe_name
-from rondel.model.outcomes import Ended, Outcome, Usage
+from rondel.model.outcomes import NO_COMMIT, Ended, Outcome, Usage
 from rondel.model.trouble import NOT_RUN, machine, no_command
 from rondel.model.workflow import Look
 from rondel.store import files, ours
@@ -40,7 +40,6 @@ TAIL = 4000
 REPAIR = "repair"  # the spool of a second answer, in that of the first
 UNCHANGED = "unchanged"  # in a spool: the answer came without an edit
 CHECKS_FAILED = "the checks failed after the edit"
-NO_COMMIT = "the edit cannot be committed"
 TO_FIX = (CHECKS_FAILED, NO_COMMIT)  # how errors begin whose edit the next try goes on with
 
 
@@ -68,6 +67,7 @@ class Job:
     counted: dict[str, object] | None = None
     hint: str = ""  # what went wrong with the try before
     continues: bool = False  # goes on where a cut-off try stopped: the workspace is kept as it is
+    paid: bool = False  # its answer was counted before
 
 
 class NotReady(Exception):

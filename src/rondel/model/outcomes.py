@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+NO_COMMIT = "the edit cannot be committed"  # how the error begins of an edit that a person may fix
+
 
 class Ended(StrEnum):
     """How an action ended. Everything but DONE leaves the decision to the workflow."""

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from rondel.model.actions import Action, Derive, Run
 from rondel.model.changes import Aside, Change, Document, Edit, Json, Write, text
-from rondel.model.outcomes import Ended, Outcome
+from rondel.model.outcomes import NO_COMMIT, Ended, Outcome
 from rondel.model.times import stamp
 from rondel.workflows.task import flow, layout
 from rondel.workflows.task.proposals import proposal
@@ -219,7 +219,14 @@ def again(state: State, at: datetime) -> list[Change]:
         return []
     leaves = [t for t in state.graph.leaves if state.selected(t)]
     failed = [t for t in leaves if state.tasks[t].status is TaskStatus.BLOCKED and state.tasks[t].error]
-    return [c for t in failed for c in reopened(state, t, at, f"tried again after: {state.tasks[t].error}")]
+    return [c for t in failed for c in _again(state, state.tasks[t], at)]
+
+
+def _again(state: State, task: Task, at: datetime) -> list[Change]:
+    """A new round of work; or the same, where a person may have fixed its edit, which is taken then."""
+    if task.error.startswith(NO_COMMIT):
+        return [_status(task, TaskStatus.PENDING)]
+    return reopened(state, task.id, at, f"tried again after: {task.error}")
 
 
 def declared(state: State, task_id: str, at: datetime, why: str) -> list[Change]:
