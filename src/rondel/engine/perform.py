@@ -131,7 +131,10 @@ class Performer(Generic[S]):
         if there is not None:
             return there
         cwd = await self._workspace(ask, job.continues, job.number)
-        prompt = self._session.workflow.prompt(self._session.state, ask) + job.hint
+        state, workflow = self._session.state, self._session.workflow
+        if all(action.path != ask.path for action in workflow.plan(state)):  # changed since it was planned
+            return self._outcome(self._tools.clock(), Ended.CANCELLED, error="it is not due any more"), None
+        prompt = workflow.prompt(state, ask) + job.hint
         request = self._request(job, ask, settings, prompt, cwd)
         answer = await self._tools.executor.submit(agent, request, beat)
         wrong = self._wrong(ask, answer)
