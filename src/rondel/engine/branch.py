@@ -40,13 +40,13 @@ def _words(session: Session[Any], target: str, lost: list[Lost]) -> str:
     shown = [f"  {edit.commit[:12]} {edit.title}" for edit in lost[:SHOWN_MAX]]
     more = [f"  and {len(lost) - SHOWN_MAX} more"] if len(lost) > SHOWN_MAX else []
     again = session.workflow.redo(session.state, tuple(edit.action for edit in lost))
-    count = f"{len(lost)} edits count" if len(lost) > 1 else "an edit counts"
+    count, them = (f"{len(lost)} edits count", "them") if len(lost) > 1 else ("an edit counts", "it")
     return "\n".join(
         [
-            f"{count} as done in {session.ref.name}, and {target} does not hold them any more:",
+            f"{count} as done in {session.ref.name}, and {target} does not hold {them} any more:",
             *shown,
             *more,
-            f"To have them back, on {target}: git merge {lost[-1].commit[:12]}",
+            f"To have {them} back, on {target}: git merge {lost[-1].commit[:12]}",
             *(f"To do it again: {command}" for command in again[:SHOWN_MAX]),
             f"To go on without: {command_line('run', session.ref.name, '--onto', target)}",
         ]
