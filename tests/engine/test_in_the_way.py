@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from rondel.agents.base import Request
 from rondel.engine.report import Report, Stopped
-from rondel.errors import DamagedFile
+from rondel.errors import DamagedFile, RondelError
 from rondel.store import disk
 from rondel.store.journal import Journal
 from support.damage import SWEEP
-from support.in_the_way import KINDS, OURS, is_found, is_in_the_way, is_untouched, put
+from support.in_the_way import FOLDERS as OWN_FOLDERS
+from support.in_the_way import KINDS, OURS, is_found, is_in_the_way, is_untouched, put, without_privileges
 from support.kills import timeless
 from support.scripted import Scripted
 from support.words import HastyDisk
@@ -118,6 +119,52 @@ def test_at_rest_the_next_run_ends_as_if_nothing_had_happened(root, tmp_path, ca
         assert shown(root).items() >= (calm if path not in DOCUMENTS else {}).items()
     if is_in_the_way(path, kind, FOLDERS):
         assert is_found(session, path, kind, outside)
+
+
+UNREADABLE = [path for path in (*OURS, *DOCUMENTS) if path not in {*OWN_FOLDERS, *FOLDERS}]
+
+
+@pytest.mark.parametrize("path", UNREADABLE)
+def test_while_a_driver_runs_a_file_that_may_not_be_read_is_put_back(root, tmp_path, calm, path):
+    session, place = root / REF.folder, root / REF.folder / path
+
+    def answer(request: Request) -> str:
+        if request.action.endswith("notes/2.md") and place.is_file():
+            place.chmod(0)
+        return f"An answer to {request.action}.\n"
+
+    with without_privileges():
+        report = driven(root, Scripted(answer))
+    assert report.exit_code == 0, report
+    for one in session.rglob("*"):
+        one.chmod(0o700)
+    assert shown(root).items() >= calm.items()
+
+
+@pytest.mark.parametrize("path", UNREADABLE)
+def test_at_rest_a_file_that_may_not_be_read_is_named_and_left_alone(root, calm, path):
+    place = root / REF.folder / path
+    assert hall(root).drive(REF).exit_code == 3
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.touch()
+    before = place.read_bytes()
+    place.chmod(0)
+    with without_privileges():
+        try:
+            hall(root).summary(REF)
+            report = driven(root, Scripted())
+        except RondelError as error:
+            said = str(error)
+        else:
+            said = report.message
+            assert report.exit_code in (0, 1, 3), report
+            if report.exit_code == 0:
+                return
+    assert path in said, said
+    assert place.read_bytes() == before
+    place.chmod(0o600)
+    assert driven(root, Scripted()).exit_code == 0
+    assert shown(root).items() >= calm.items()
 
 
 @pytest.mark.parametrize("path", [".rondel/run/journal.jsonl", ".rondel/written.jsonl", ".rondel"])

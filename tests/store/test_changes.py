@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rondel.errors import DamagedFile, LostLease, RondelError, UnsafePath
 from rondel.model.changes import Append, Aside, Change, Edit, Write
-from rondel.store import files
+from rondel.store import files, ours
 from rondel.store.changes import carry_out
 from support.lines import read_lines
 
@@ -127,7 +127,7 @@ def test_runtime_state_is_kept_out_of_git_from_the_first_file_on(tmp_path: Path)
     carry_out(tmp_path, [Write("spec.md", b"")])
     assert not (tmp_path / ".rondel").exists()
     carry_out(tmp_path, [Write(".rondel/request-1.json", b"{}")])
-    assert (tmp_path / ".rondel" / ".gitignore").read_bytes() == files.RUNTIME
+    assert (tmp_path / ".rondel" / ".gitignore").read_bytes() == ours.RUNTIME
 
 
 def test_a_damaged_document_stops_the_changes_before_it_is_touched(tmp_path: Path):

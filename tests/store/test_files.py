@@ -354,11 +354,3 @@ def test_every_safe_name_can_be_written_and_is_the_name_on_the_disk(name: str, t
     files.write(path, b"x")
     assert os.listdir(folder) == [name]
     path.unlink()
-
-
-def test_a_person_s_ignore_rules_stay_as_they_are(tmp_path: Path):
-    files.ignore_runtime(tmp_path / "new")
-    assert (tmp_path / "new" / ".gitignore").read_bytes() == files.RUNTIME
-    (tmp_path / "new" / ".gitignore").write_text("mine\n")
-    files.ignore_runtime(tmp_path / "new")
-    assert (tmp_path / "new" / ".gitignore").read_text() == "mine\n"

@@ -15,7 +15,7 @@ import pytest
 
 from rondel.errors import Held, LostLease
 from rondel.model.changes import Write
-from rondel.store import disk, files
+from rondel.store import disk, files, ours
 from rondel.store.changes import carry_out
 from rondel.store.lease import Lease, holder
 from support.faults import in_child, points_of
@@ -87,7 +87,7 @@ def test_a_session_nobody_ever_drove_has_no_holder(run: Path):
 
 def test_runtime_state_is_kept_out_of_git_from_the_first_driver_on(run: Path):
     Lease.take(run, "review:x").release()
-    assert (run.parent / ".gitignore").read_bytes() == files.RUNTIME
+    assert (run.parent / ".gitignore").read_bytes() == ours.RUNTIME
 
 
 def test_the_epoch_grows_with_each_driver(run: Path):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import shutil
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from support.kills import commit_number
@@ -15,6 +17,7 @@ KINDS = ("empty folder", "folder with a file", "file", "broken link", "link to a
 TEXT = "This is mine.\n"
 OURS = (
     ".rondel",
+    ".rondel/.gitignore",
     ".rondel/aside",
     ".rondel/control",
     ".rondel/decisions",
@@ -33,6 +36,7 @@ OURS = (
 )
 # Where a file belongs that anybody may add to, or that may be lost: a text there is no obstacle.
 LOOSE = {
+    ".rondel/.gitignore",
     ".rondel/control",
     ".rondel/run/heartbeat.json",
     ".rondel/run/journal.jsonl",
@@ -119,3 +123,23 @@ def share(paths: Sequence[str], count: int) -> list[tuple[str, str]]:
 
 def is_untouched(outside: Path) -> bool:
     return not outside.exists() or {p.name: p.read_text() for p in outside.iterdir()} == {"mine.txt": TEXT}
+
+
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """The mode of a file counts for us, also where the tests run as the superuser."""
+    if os.geteuid() != 0:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # the version of the call; this thread, and those it starts
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, twice
+    assert libc.capget(header, sets) == 0
+    before = sets[0]
+    sets[0] = before & ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    assert libc.capset(header, sets) == 0
+    try:
+        yield
+    finally:
+        sets[0] = before
+        assert libc.capset(header, sets) == 0

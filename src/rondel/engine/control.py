@@ -23,6 +23,8 @@ def read(folder: Path) -> Word | None:
     place = folder / CONTROL
     if not os.path.lexists(place):
         return None
+    if ours.is_locked_out(place):
+        return Word.PAUSE
     data = ours.read(ours.own(place))
     if data is None:  # something else was there, and is aside now
         return None
@@ -32,7 +34,7 @@ def read(folder: Path) -> Word | None:
 def leave(folder: Path, word: Word) -> None:
     """Leave a word for the driver, now or later."""
     path = ours.own(folder / CONTROL)
-    files.ignore_runtime(path.parent)
+    ours.ignore_runtime(path.parent)
     files.write(path, f"{word}\n".encode())
 
 

@@ -19,7 +19,6 @@ from rondel.store.locks import try_lock, unlock
 
 TEMP = ".rondel-tmp-"
 SIZE_MAX = 64 * 1024 * 1024
-RUNTIME = b"run/\ncontrol\n"  # of a `.rondel` folder: free to delete
 _TRIES = 5
 
 _swept: set[str] = set()
@@ -293,11 +292,3 @@ def _through_links(base: str, plain: str) -> Path:
             f"path {plain!r} leads out of {base!r} through a symbolic link, to {real!r}; remove the link"
         )
     return Path(real)
-
-
-def ignore_runtime(folder: Path) -> None:
-    """Keep what is no state in `folder` out of git. A person's own `.gitignore` there stays as it is."""
-    name = folder / ".gitignore"
-    if not os.path.lexists(name):
-        make_folder(folder)
-        write(name, RUNTIME)

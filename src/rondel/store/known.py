@@ -66,6 +66,9 @@ class KnownLog:
         known = self._known
         if known is None:
             known = self._known = bytearray()
+        if self.keep and known and ours.is_locked_out(self._path):
+            self._put_back()
+            return
         fd = ours.open_own(self._path)
         try:
             if (not known) if fd is None else self._take_from(fd):
@@ -96,7 +99,8 @@ class KnownLog:
         """The log as we know it, and what others wrote into whatever is there now; that is put aside."""
         known = self._known if self._known is not None else bytearray()
         folder, relative = ours.session_of(self._path)
-        data = ours.read(self._path)
+        is_locked_out = ours.is_locked_out(self._path)
+        data = None if is_locked_out else ours.read(self._path)
         place = ours.own(self._path)
         with locked(place.parent):
             spot = ours.put_aside(folder, place, relative) if os.path.lexists(place) else ""
@@ -105,6 +109,7 @@ class KnownLog:
             known += b"".join(more)
             files.write(place, bytes(known))
         why = "it is gone" if data is None else "lines of it are missing or changed"
+        why = "it may not be read or written" if is_locked_out else why
         ours.note(folder, [ours.Restored(relative, why, spot)])
 
 

@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import time
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -103,7 +104,6 @@ class Lease:
         """The lease of a session; Held, with who has it, when another process drives it."""
         path = os.path.join(run_folder, NAME)
         moved = ours.clear(Path(path))
-        files.ignore_runtime(run_folder.parent)
         end = time.monotonic() + _PATIENCE_S
         with disk.explained("take the lease", path):
             while (old := _lock_old(path)) is None:
@@ -130,6 +130,7 @@ class Lease:
             finally:
                 unlock(old)
         ours.begin_record(ours.session_of(run_folder)[0], moved)
+        ours.ignore_runtime(run_folder.parent)
         return cls(path, fd, mine, session)
 
     def check(self) -> None:
@@ -140,7 +141,7 @@ class Lease:
         if self._fd is None:
             raise LostLease(f"the lease of {self._session} was given back; take it again to write")
         found = ours.look(Path(self._path))
-        if found is None or (found.st_dev, found.st_ino) != self._file:
+        if found is None or (found.st_dev, found.st_ino) != self._file or not found.st_mode & stat.S_IRUSR:
             self._put_back()
         data = os.pread(self._fd, 65536, 0)
         if data == self._bytes or (epoch := _parse(data).epoch) == self.epoch:

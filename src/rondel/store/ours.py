@@ -23,6 +23,7 @@ HOME = ".rondel"  # below it everything is ours, and no link is followed
 ASIDE = f"{HOME}/aside"
 RUN = f"{HOME}/run"
 RECORD = f"{RUN}/restored.jsonl"  # what was put aside or put back since a driver last took the session
+RUNTIME = b"run/\ncontrol\n"  # of what is below HOME: free to delete
 NAME_MAX = 200  # bytes of a name under `aside/`, before its ending
 
 
@@ -44,7 +45,7 @@ def document(
     place = place_of(folder, relative, beside, as_it_is=as_it_is)
     files.make_folder(place.parent)
     if relative.startswith(f"{HOME}/") and relative != f"{HOME}/.gitignore":
-        files.ignore_runtime(folder / HOME)
+        ignore_runtime(folder / HOME)
     return place
 
 
@@ -80,6 +81,13 @@ def clear(path: Path, *, is_folder: bool = False) -> list[Restored]:
     found = _walk(*session_of(path), is_folder=is_folder)[1]
     files.make_folder(path if is_folder else path.parent)
     return found
+
+
+def ignore_runtime(home: Path) -> None:
+    """Keep what is no state in a session's `.rondel` out of git. A person's own file there stays as it is."""
+    rules = own(home / ".gitignore")
+    if not os.path.lexists(rules):
+        files.write(rules, RUNTIME)
 
 
 def write_view(path: Path, data: bytes) -> None:
@@ -134,6 +142,21 @@ def look(path: Path) -> os.stat_result | None:
         if stat.S_ISLNK(found.st_mode):
             return None
     return found
+
+
+def is_locked_out(path: Path) -> bool:
+    """Whether a file of ours is at this path whose mode or owner does not let us use it."""
+    found = look(path)
+    if found is None or not stat.S_ISREG(found.st_mode):
+        return False
+    with disk.explained("read", path):
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK))
+        except PermissionError:
+            return True
+        except FileNotFoundError:
+            return False
+    return False
 
 
 def session_of(path: Path) -> tuple[Path, str]:

@@ -52,7 +52,7 @@ class Written:
         """Say which texts are ours, durably; called before they are written."""
         if all(self._known.get(path) == frozenset(digests) for path, digests in marks.items()):
             return
-        files.ignore_runtime(ours.own(self._folder / WRITTEN).parent)
+        ours.ignore_runtime(ours.own(self._folder / WRITTEN).parent)
         self._log.add(line(marks))
         self._known |= {path: frozenset(digests) for path, digests in marks.items()}
         self._last = frozenset(marks)

@@ -15,7 +15,7 @@ from rondel.model.names import slug
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
-from rondel.store import documents, files
+from rondel.store import documents, files, ours
 from rondel.store.written import write_ours
 from rondel.workflows.feature import layout, stamps
 from rondel.workflows.feature.lint import Anomaly, lint
@@ -80,7 +80,7 @@ def start_feature(
     meta = _new_meta(number, name, short, mode.lower(), now)
     request: Document = {"command": "start", "title": name, "description": description.strip(), "at": now}
     files.make_folder(folder / ".rondel")
-    files.ignore_runtime(folder / ".rondel")
+    ours.ignore_runtime(folder / ".rondel")
     files.write(folder / layout.request(1), documents.dump(request))
     if brainstorm is not None:
         files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())

@@ -19,7 +19,7 @@ from rondel.model.names import inside, is_safe_name, safe_name, slug
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
 from rondel.store import documents as store
-from rondel.store import files
+from rondel.store import files, ours
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.generate import layout
 from rondel.workflows.generate.cycles import validate_cycles
@@ -89,7 +89,7 @@ def start(root: Path, wish: Wish, *, base: Path | None = None, at: datetime | No
     session.current_cycle_index = open_[0]
     request = {"schema_version": 1, "at": now, **wish.request}
     files.make_folder(folder / ".rondel")
-    files.ignore_runtime(folder / ".rondel")
+    ours.ignore_runtime(folder / ".rondel")
     files.write(folder / layout.request(1), store.dump(_document(request)))
     files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
     return SessionRef("generate", folder.name, f"{layout.SESSIONS}/{folder.name}")
