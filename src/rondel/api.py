@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -196,16 +197,24 @@ class Hall:
     def survey(self) -> list[tuple[SessionRef, Summary]]:
         """Every session of every workflow, in one look at the disk."""
         repo = DiskSnapshot(self.root, once=True)
-        found = []
+        found, same = [], defaultdict[str, list[SessionRef]](list)
         for name in self.workflow_names():
             for ref in self.workflow(name).sessions(repo):
-                found.append((ref, self._summary(ref, repo.below(ref.folder, ref.beside))))
+                there = repo.below(ref.folder, ref.beside)
+                found.append((ref, self._summary(ref, there)))
+                if own := identity_of(there.json(IDENTITY)):
+                    same[own.id].append(ref)
                 repo.let_go(ref.folder)
-        return found
+        copies = {ref: copy for refs in same.values() for ref in refs if (copy := _same_id(ref, refs))}
+        return [(ref, _with_problem(summary, copies.get(ref))) for ref, summary in found]
 
     def summary(self, ref: SessionRef) -> Summary:
         """A session in short, with what only the outside knows: running, paused."""
         return self._summary(ref, self.files(ref))
+
+    def status(self, ref: SessionRef) -> Summary:
+        """Like `summary`, with what is seen only beside the other sessions: that one is a copy."""
+        return _with_problem(self.summary(ref), self._copy(ref))
 
     def _summary(self, ref: SessionRef, snapshot: Snapshot) -> Summary:
         flow = self.workflow(ref.workflow)
@@ -292,30 +301,19 @@ class Hall:
         for name in self.workflow_names():
             found += self.workflow(name).doctor(str(self.root), repair=repair)
         known = {(s, p.rule, p.file) for s, p in found}
-        for ref in self.sessions():
-            for problem in self.summary(ref).problems:
+        for ref, summary in self.survey():
+            for problem in summary.problems:
                 if (ref.name, problem.rule, problem.file) not in known:
                     found.append((ref.name, problem))
-            if words := self._same_id(ref):
-                found.append((ref.name, Problem("same-id", IDENTITY, words)))
         return found
 
-    def _same_id(self, ref: SessionRef) -> str:
-        """That another session has the same id, since one is a copy of the other; empty where none has.
-
-        Both would find the same commits as their own. Which one is the copy only a person knows.
-        """
+    def _copy(self, ref: SessionRef) -> Problem | None:
+        """That another session has the same id; None where none has."""
         own = identity_of(self.files(ref).json(IDENTITY))
-        for other in self.sessions(ref.workflow) if own else ():
-            there = identity_of(self.files(other).json(IDENTITY)) if other.folder != ref.folder else None
-            if own and there and there.id == own.id:
-                made = " ".join(f"COPY/{path}" for path in (IDENTITY, RUN))
-                return (
-                    f"{ref.folder} and {other.folder} have the same id, so one is a copy of the other, and "
-                    f"both would claim the same commits; `rm -r {made}`, with the copy's folder for COPY, "
-                    "makes it a session of its own"
-                )
-        return ""
+        if own is None:
+            return None
+        known = ((other, identity_of(self.files(other).json(IDENTITY))) for other in self.sessions(ref.workflow))
+        return _same_id(ref, [other for other, there in known if there and there.id == own.id])
 
     def waiting(self, ref: SessionRef) -> list[Decide]:
         """The questions a person must answer now."""
@@ -385,8 +383,8 @@ class Hall:
         """
         session = self.session(ref)
         session.check_version()
-        if words := self._same_id(ref):
-            raise RondelError(words)
+        if copy := self._copy(ref):
+            raise RondelError(copy.message)
         return Lease.take(session.run, ref.name, command=_command())
 
     def ask_for(self, ref: SessionRef, request: Mapping[str, object], lease: Lease | None = None) -> str:
@@ -507,6 +505,27 @@ def _with_report(found: Summary, report: Report | None) -> Summary:
     if report.stopped in (Stopped.WAITING, Stopped.PARKED, Stopped.LIMIT, Stopped.MACHINE):
         return replace(found, status=Status.WAITING, waiting_for=report.message)
     return found
+
+
+def _with_problem(found: Summary, problem: Problem | None) -> Summary:
+    return replace(found, problems=(*found.problems, problem)) if problem else found
+
+
+def _same_id(ref: SessionRef, refs: Iterable[SessionRef]) -> Problem | None:
+    """That a session shares its id with another one of `refs`, since one is a copy of the other.
+
+    Both would find the same commits as their own. Which one is the copy only a person knows.
+    """
+    other = next((other for other in refs if other.folder != ref.folder), None)
+    if other is None:
+        return None
+    made = " ".join(f"COPY/{path}" for path in (IDENTITY, RUN))
+    return Problem(
+        "same-id",
+        IDENTITY,
+        f"{ref.folder} and {other.folder} have the same id, so one is a copy of the other, and both would "
+        f"claim the same commits; `rm -r {made}`, with the copy's folder for COPY, makes it a session of its own",
+    )
 
 
 def _pick(refs: Iterable[SessionRef], name: str) -> SessionRef:

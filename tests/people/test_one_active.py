@@ -85,7 +85,11 @@ def test_a_copied_session_is_noticed_and_becomes_one_of_its_own(tmp_path, workfl
         said = world.rondel("resume", f"{workflow}:{folder.name}")
         assert said.code == 1
         assert all(str(f.relative_to(world.root)) in said.err for f in (original, copy)), said
-    assert "same-id" in world.rondel("doctor").out
+        assert "same-id" in world.rondel("status", f"{workflow}:{folder.name}").out
+    assert world.rondel("doctor").out.count("same-id") == 2
+    assert world.rondel("status").out.count("(!)") == 2
+    shown = json.loads(world.rondel("status", "--json").out)["sessions"]
+    assert all("same-id" in [p["rule"] for p in one["problems"]] for one in shown)
     (advice,) = re.findall(r"`(rm -r [^`]+)`", world.rondel("resume", f"{workflow}:{copy.name}").err)
     world.type(advice.replace("COPY", str(copy)))
     assert world.rondel("resume", f"{workflow}:{original.name}").code in (0, 3), world.said

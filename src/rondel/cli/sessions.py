@@ -97,7 +97,7 @@ def problem_json(problem: Problem) -> dict[str, object]:
 
 
 def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> None:
-    found = hall.summary(ref)
+    found = hall.status(ref)
     if as_json:
         spent_json = {"usage": cost_json(hall.spent(ref))}
         entry = summary_json(ref, found) | {"state": hall.document(ref)} | spent_json
