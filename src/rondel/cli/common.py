@@ -200,7 +200,8 @@ def _say_who_works(hall: Hall, ref: SessionRef) -> None:
 
 def _say_report(ref: SessionRef, report: Report, command: str) -> None:
     lines = report.details or ((report.message,) if report.message and report.message != command else ())
-    say(f"{ref.name}: {report.stopped.value}")
+    how = "nothing more is due" if report.stopped is Stopped.IDLE else report.stopped.value
+    say(f"{ref.name}: {how}")
     for line in lines:
         say(f"  {line}")
     if command:
