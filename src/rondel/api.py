@@ -312,7 +312,9 @@ class Hall:
         own = identity_of(self.files(ref).json(IDENTITY))
         if own is None:
             return None
-        known = ((other, identity_of(self.files(other).json(IDENTITY))) for other in self.sessions(ref.workflow))
+        known = (
+            (other, identity_of(self.files(other).json(IDENTITY))) for other in self.sessions(ref.workflow)
+        )
         return _same_id(ref, [other for other, there in known if there and there.id == own.id])
 
     def waiting(self, ref: SessionRef) -> list[Decide]:
@@ -524,7 +526,8 @@ def _same_id(ref: SessionRef, refs: Iterable[SessionRef]) -> Problem | None:
         "same-id",
         IDENTITY,
         f"{ref.folder} and {other.folder} have the same id, so one is a copy of the other, and both would "
-        f"claim the same commits; `rm -r {made}`, with the copy's folder for COPY, makes it a session of its own",
+        f"claim the same commits; `rm -r {made}`, with the copy's folder for COPY, makes it a session of "
+        "its own",
     )
 
 

@@ -259,7 +259,7 @@ def test_a_deleted_round_is_made_anew_and_its_leftovers_are_kept_aside(feature):
     agent = says()
     _, state = run_review(feature, agent, team="quality:2")
     assert (state.at.number, len([a for a in agent.actions if "/reviews/" in a])) == (2, 2)
-    assert (folder / ".rondel/parts/round-2.set-aside-1/target.json").exists()
+    assert (folder / ".rondel/aside/.rondel__parts__round-2.set-aside-1/target.json").exists()
 
 
 def test_an_empty_round_made_by_hand_is_an_unfinished_round(feature):

@@ -30,6 +30,7 @@ from rondel.workflows.review import files
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.plan import plan
 from rondel.workflows.review.target import Kind, Target
+from support.in_the_way import KINDS, is_found, is_untouched, put
 from support.scripted import Scripted
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
@@ -458,8 +459,22 @@ def test_restart_puts_an_unfinished_round_aside(feature):
     commit(feature, {"app.py": CHANGED + "# fixed\n"})
     again = open_review(feature, restart=True)
     assert (again.round, again.resumed) == (1, False)
-    assert (feature / opened.ref.folder / "rounds/round-1.set-aside-1/reviews/quality-1.md").exists()
+    aside = feature / opened.ref.folder / ".rondel/aside/rounds__round-1.set-aside-1"
+    assert (aside / "reviews/quality-1.md").exists()
     assert not (feature / opened.ref.folder / "rounds/round-1/reviews/quality-1.md").exists()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "file"])
+@pytest.mark.parametrize("path", ["state.json", "requirements.md", ".rondel/request-2.json"])
+def test_what_stands_where_a_round_is_opened_is_put_aside(feature, tmp_path, path, kind):
+    opened = open_review(feature, team="quality:1")
+    folder, outside = feature / opened.ref.folder, tmp_path / "outside"
+    put(folder / path, kind, outside)
+    open_review(feature, restart=True, requirements="It adds.\n")
+    assert (folder / path).is_file()
+    assert not (folder / path).is_symlink()
+    assert is_found(folder, path, kind, outside)
+    assert is_untouched(outside)
 
 
 def test_a_resumed_round_may_get_a_larger_team(feature):

@@ -15,7 +15,7 @@ import pytest
 
 from rondel.errors import Held, LostLease
 from rondel.model.changes import Write
-from rondel.store import disk, files, ours
+from rondel.store import disk, ours
 from rondel.store.changes import carry_out
 from rondel.store.lease import Lease, holder
 from support.faults import in_child, points_of

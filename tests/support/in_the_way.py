@@ -102,7 +102,8 @@ def _is(place: Path, kind: str, outside: Path) -> bool:
         case "empty folder":
             return stat.S_ISDIR(mode) and not os.listdir(place)
         case "folder with a file":
-            return stat.S_ISDIR(mode) and (place / "mine.txt").read_text() == TEXT
+            inside = place / "mine.txt"
+            return stat.S_ISDIR(mode) and inside.is_file() and inside.read_text() == TEXT
         case "file":
             return stat.S_ISREG(mode) and TEXT in place.read_text()
         case "broken link":

@@ -18,6 +18,7 @@ from rondel.store import disk
 from rondel.workflows.task import files, read
 from rondel.workflows.task.complexity import Complexity
 from support.faults import killed_at
+from support.in_the_way import KINDS, is_found, is_untouched, put
 
 
 @pytest.fixture
@@ -331,3 +332,25 @@ def test_a_summary_that_the_task_does_not_know_of_is_adopted(root):
     assert run(here, ref).exit_code == 0
     assert statuses(root, ref) == {"IMPL-1": "completed", "IMPL-2": "completed"}
     assert (folder / "IMPL-1-summary.md").read_text() == "# Done by hand\n"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "file"])
+def test_what_stands_where_a_document_belongs_is_put_aside_by_whatever_writes_it(root, tmp_path, kind):
+    ref = session(root, [task("IMPL-1"), task("IMPL-1.1")])
+    folder, outside = root / ref.folder, tmp_path / "outside"
+    put(folder / "workflow-session.json", kind, outside)
+    files.switch(root, ref.id)
+    assert is_found(folder, "workflow-session.json", kind, outside)
+    found(root, repair=True)
+    assert document(root, ref.id)["session_id"] == ref.id
+    assert statuses(root, ref)["IMPL-1"] == "container"
+    assert is_found(folder, "workflow-session.json", kind, outside)
+    assert is_untouched(outside)
+
+
+def test_a_place_for_what_is_replaced_is_made_where_something_else_stands(root, tmp_path):
+    ref = session(root, [task("IMPL-1"), task("IMPL-1.1")])
+    put(root / ref.folder / ".rondel/aside", "file", tmp_path)
+    found(root, repair=True)
+    kept = {p.name for p in (root / ref.folder / ".rondel/aside").iterdir()}
+    assert {".task__IMPL-1.json.replaced-1", ".rondel__aside.damaged-1"} <= kept

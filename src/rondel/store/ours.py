@@ -68,6 +68,11 @@ def place_of(
     return place
 
 
+def write(folder: Path, relative: str, data: bytes) -> None:
+    """Write a file of a session at its place, durably."""
+    files.write(document(folder, relative), data)
+
+
 def own(path: Path, *, is_folder: bool = False) -> Path:
     """The same for a path below a session's `.rondel`; a folder is made where there is none."""
     found = clear(path, is_folder=is_folder)
@@ -256,6 +261,11 @@ def put_aside(folder: Path, place: Path, relative: str, word: str = "damaged") -
         return spot
     note(folder, [Restored(way.relative_to(folder).as_posix(), _why(folder / spot), spot)])
     return put_aside(folder, place, relative, word)
+
+
+def keep_aside(folder: Path, relative: str, word: str) -> None:
+    """Give a file that is about to be replaced a second name under `aside/`, durably."""
+    files.keep(folder / relative, document(folder, free_spot(folder, relative, word)))
 
 
 def free_spot(folder: Path, path: str, word: str, content: str | None = None) -> str:

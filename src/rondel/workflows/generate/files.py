@@ -301,7 +301,7 @@ def copies(root: Path, state: State, into: str = "") -> list[Copy]:
 def copy_code(root: Path, ref: SessionRef, chosen: Iterable[Copy]) -> list[str]:
     """Write the chosen files into the project, and note what they were when they were left there."""
     done: list[str] = []
-    record = files.safe_join(root, f"{ref.folder}/{layout.APPLIED}")
+    record = ours.document(root / ref.folder, layout.APPLIED)
     for copy in chosen:
         place = files.safe_join(root, copy.path)
         now = files.read(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from rondel.model.digests import digest
 from rondel.model.snapshot import parse_json
 from rondel.model.times import stamp
 from rondel.model.workflow import Look, SessionRef
-from rondel.store import documents, files
+from rondel.store import documents, files, ours
 from rondel.store.lease import Lease
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
@@ -34,6 +35,7 @@ from rondel.workflows.review.workflow import Review
 
 AGAIN_MAX = 50
 KEPT_MAX = 1000  # texts that were replaced in one round
+SET_ASIDE = "set-aside"  # of a round that was begun anew
 REQUIREMENTS_MAX = 1_000_000
 GIVEN_MAX = 50_000_000
 
@@ -236,10 +238,9 @@ def _go_on(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -
 def _set_round_aside(root: Path, state: ReviewState) -> None:
     """Put an unfinished round out of the way, under a name that says so."""
     folder = root / state.ref.folder
-    names = {n.rstrip("/") for n in state.files.names(layout.ROUNDS) | state.files.names(layout.PARTS)}
     at = state.at
-    spot = next(k for k in range(1, len(names) + 2) if f"{at.name}.set-aside-{k}" not in names)
-    files.aside(folder / at.folder, folder / layout.ROUNDS / f"{at.name}.set-aside-{spot}")
+    if os.path.lexists(folder / at.folder):
+        ours.put_aside(folder, folder / at.folder, at.folder, SET_ASIDE)
     _set_parts_aside(folder, at.number)
 
 
@@ -248,11 +249,9 @@ def _set_parts_aside(folder: Path, number: int) -> None:
 
     What only an opening that was cut short left there is written again, and no more.
     """
-    parts = folder / layout.PARTS
-    old = parts / f"round-{number}"
-    if DiskSnapshot(old).names() - {"target.json", "given.diff"}:
-        spot = next(k for k in range(1, 1000) if not (parts / f"round-{number}.set-aside-{k}").exists())
-        files.aside(old, parts / f"round-{number}.set-aside-{spot}")
+    parts = f"{layout.PARTS}/round-{number}"
+    if DiskSnapshot(folder / parts).names() - {"target.json", "given.diff"}:
+        ours.put_aside(folder, folder / parts, parts, SET_ASIDE)
 
 
 # -- opening ---------------------------------------------------------------------------------
@@ -276,7 +275,7 @@ def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) ->
         )
     request = _request(root, state, wish, look)
     folder = root / state.ref.folder
-    files.make_folder(folder / layout.RONDEL)
+    ours.own(folder / layout.RONDEL, is_folder=True)
     _set_parts_aside(folder, number)
     _keep_accepted(root, state, pins.branch)
     if wish.requirements is not None:
@@ -294,13 +293,13 @@ def _keep_accepted(root: Path, state: ReviewState, branch: str) -> None:
     """What a person accepted on this branch on another day stays so: a new session gets the decisions."""
     if state.rounds:
         return
-    folder = root / state.ref.folder / layout.DECISIONS
+    folder = root / state.ref.folder
     for earlier in sessions_of(root, branch):
         for name in sorted(n for n in earlier.files.names(layout.DECISIONS) if n.startswith("accept-")):
-            data = earlier.files.data(f"{layout.DECISIONS}/{name}")
-            if data is not None and not (folder / name).exists():
-                files.make_folder(folder)
-                files.write(folder / name, data)
+            path = f"{layout.DECISIONS}/{name}"
+            data = earlier.files.data(path)
+            if data is not None and not (folder / path).is_file():
+                ours.write(folder, path, data)
 
 
 def _same_as(state: ReviewState, pins: Pins, look: Look) -> int | None:
@@ -376,14 +375,13 @@ def _write_request(root: Path, state: ReviewState, request: Request, pins: Pins 
     """The pins, then the request: it is what makes a session one that can be resumed."""
     folder = root / state.ref.folder
     at = round_files(number)
-    files.make_folder((folder / at.part("target.json")).parent)
     if pins is not None:
         if pins.given:
-            files.write(folder / at.part("given.diff"), _bytes(pins.given))
-        files.write(folder / at.part("target.json"), documents.dump(json.loads(json.dumps(pins.document()))))
+            ours.write(folder, at.part("given.diff"), _bytes(pins.given))
+        ours.write(folder, at.part("target.json"), documents.dump(json.loads(json.dumps(pins.document()))))
     numbers = [n for n, _ in requests_in(DiskSnapshot(folder))]
     body = {**request.document(), "round": number}
-    files.write(folder / layout.RONDEL / f"request-{max(numbers, default=0) + 1}.json", documents.dump(body))
+    ours.write(folder, f"{layout.RONDEL}/request-{max(numbers, default=0) + 1}.json", documents.dump(body))
 
 
 def _write_requirements(root: Path, state: ReviewState, text: str) -> None:
@@ -394,20 +392,16 @@ def _write_requirements(root: Path, state: ReviewState, text: str) -> None:
         kept = round_files(max(1, state.at.number)).part(layout.REQUIREMENTS)
         spots = [kept, *(f"{kept}.{n}" for n in range(2, KEPT_MAX))]
         spot = next(s for s in spots if state.files.data(s) in (None, old))
-        files.make_folder((folder / spot).parent)
-        files.write(folder / spot, old)
-    files.write(folder / layout.REQUIREMENTS, new)
+        ours.write(folder, spot, old)
+    ours.write(folder, layout.REQUIREMENTS, new)
 
 
 def _note(folder: Path, state: ReviewState, due: tuple[Phase, int], branch: str, now: str) -> None:
     """`state.json` says the phase and the round that are due; one that is damaged is put aside."""
     phase, number = due
-    path = folder / layout.STATE
-    if state.document is None and path.exists():
-        aside = folder / ".rondel/aside"
-        files.make_folder(aside)
-        spot = next(k for k in range(1, 1000) if not (aside / f"state.json.damaged-{k}").exists())
-        files.aside(path, aside / f"state.json.damaged-{spot}")
+    path = ours.document(folder, layout.STATE)
+    if state.document is None and path.is_file():
+        ours.put_aside(folder, path, layout.STATE)
 
     def change(document: Document) -> Document:
         noted: Document = {
@@ -438,7 +432,7 @@ def close(root: Path, ref: SessionRef, now: str) -> None:
     def change(document: Document) -> Document:
         return {**document, "status": "closed", "updated_at": now}
 
-    documents.edit(root / ref.folder / layout.STATE, change)
+    documents.edit(ours.document(root / ref.folder, layout.STATE), change)
 
 
 def read_requirements(path: Path) -> str:

@@ -18,7 +18,7 @@ from rondel.model.names import slug
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
-from rondel.store import disk, documents, files
+from rondel.store import disk, documents, files, ours
 from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import write_ours
@@ -46,7 +46,7 @@ def start(root: Path, topic: str, complexity: Complexity = Complexity.SIMPLE) ->
     folder = files.claim_folder(root / layout.HOME, names)
     files.make_folder(folder / layout.TASKS)
     write_ours(folder, views.of_nothing(topic, complexity))
-    documents.edit(folder / layout.SESSION, lambda _: template(folder.name, topic, complexity))
+    _edit(folder, layout.SESSION, lambda _: template(folder.name, topic, complexity))
     switch(root, folder.name)
     return reading.ref_of(folder.name)
 
@@ -113,8 +113,6 @@ def _move_marker(home: Path, session_id: str) -> str | None:
 
 def _set_status(folder: Path, status: SessionStatus) -> None:
     """Note a status; a completed session stays completed unless it is taken up again."""
-    path = folder / layout.SESSION
-
     if status is SessionStatus.ACTIVE:
         _keep(folder, layout.ENDED, move=True)
 
@@ -124,7 +122,7 @@ def _set_status(folder: Path, status: SessionStatus) -> None:
         return body
 
     try:
-        documents.edit(path, change)
+        _edit(folder, layout.SESSION, change)
     except DamagedFile:
         return  # the marker says what is active; doctor mends the file
 
@@ -198,10 +196,10 @@ def add(
         context = body["context"]
         if parent and isinstance(context, dict):
             context["parent"] = parent
-        if _create(root / ref.folder / layout.task_file(task_id), body):
+        if _create(root / ref.folder, layout.task_file(task_id), body):
             if parent:
                 above = state.tasks[parent]
-                documents.edit(root / ref.folder / above.file, _as_container(above.inner))
+                _edit(root / ref.folder, above.file, _as_container(above.inner))
             return task_id
         taken.add(task_id)
     raise RondelError(f"no free id among {len(taken)} tasks")
@@ -226,7 +224,7 @@ def _check_new(
             raise UsageError(wrong)
 
 
-def _create(path: Path, body: Document) -> bool:
+def _create(folder: Path, path: str, body: Document) -> bool:
     """Write a new document; False when there is one already."""
     made = False
 
@@ -235,7 +233,7 @@ def _create(path: Path, body: Document) -> bool:
         made = not old
         return old or body
 
-    documents.edit(path, change)
+    _edit(folder, path, change)
     return made
 
 
@@ -340,12 +338,11 @@ def _sessions(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
 
 def _rewriter(folder: Path, state: State) -> Mend:
     def mend() -> None:
-        path = folder / layout.SESSION
         _keep(folder, layout.SESSION, move=True)
         body = template(state.ref.id, state.session.project, state.session.complexity)
         body["current_phase"] = str(state.phase)
         body["status"] = str(SessionStatus.ACTIVE if state.is_marked else SessionStatus.PAUSED)
-        documents.edit(path, lambda _: body)
+        _edit(folder, layout.SESSION, lambda _: body)
 
     return mend
 
@@ -391,21 +388,20 @@ def _with_parent(parent_id: str) -> Callable[[Document], Document]:
 def _mender(folder: Path, path: str, change: Callable[[Document], Document]) -> Mend:
     def mend() -> None:
         _keep(folder, path, move=False)
-        documents.edit(folder / path, change)
+        _edit(folder, path, change)
 
     return mend
 
 
 def _keep(folder: Path, path: str, *, move: bool) -> None:
     """Keep what is about to be replaced, under a name that says so."""
-    data = files.read(folder / path) if (folder / path).is_file() else None
-    aside = folder / ".rondel/aside"
-    if data is None:
+    if not (folder / path).is_file():
         return
-    files.make_folder(aside)
-    flat = path.replace("/", "__")
-    spot = next(p for n in range(1, 10_000) if not os.path.lexists(p := aside / f"{flat}.replaced-{n}"))
     if move:
-        files.aside(folder / path, spot)
+        ours.put_aside(folder, folder / path, path, "replaced")
     else:
-        files.write(spot, data)
+        ours.keep_aside(folder, path, "replaced")
+
+
+def _edit(folder: Path, path: str, change: Callable[[Document], Document]) -> None:
+    documents.edit(ours.document(folder, path), change)
