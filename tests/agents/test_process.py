@@ -49,6 +49,20 @@ def test_a_child_gets_its_input_and_leaves_its_output_and_status(tmp_path, tag):
     assert finished(tmp_path / "spool") == ended
 
 
+@pytest.mark.parametrize("leads", ["precious", "nowhere"])
+@pytest.mark.parametrize("name", ["in", "out", "err", "exit.json.tmp", "reaper.json.tmp"])
+def test_a_link_in_a_spool_is_never_followed(tmp_path, tag, name, leads):
+    outside, spool = tmp_path / "outside", tmp_path / "spool"
+    for folder in (outside, spool):
+        folder.mkdir()
+    (outside / "precious").write_text("mine\n")
+    (spool / name).symlink_to(outside / leads)
+    script = "import sys; print(sys.stdin.read().upper()); print('said', file=sys.stderr)"
+    assert go(tmp_path, tag, (sys.executable, "-c", script), stdin=b"x").code == 0
+    assert (output(spool), tail(spool)) == ("X\n", "said")
+    assert {p.name: p.read_text() for p in outside.iterdir()} == {"precious": "mine\n"}
+
+
 def test_a_program_that_is_not_there_is_a_status_of_127_with_a_reason(tmp_path, tag):
     ended = go(tmp_path, tag, ("/nowhere/agent",))
     assert (ended.code, ended.reason) == (127, Reason.EXITED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from rondel.errors import DamagedFile, RondelError
 from rondel.store import disk
 from rondel.store.journal import Journal
 from support.damage import SWEEP
+from support.faults import in_child
 from support.in_the_way import FOLDERS as OWN_FOLDERS
 from support.in_the_way import KINDS, OURS, is_found, is_in_the_way, is_untouched, put, without_privileges
 from support.kills import timeless
@@ -181,6 +183,21 @@ def test_what_a_driver_knows_of_its_logs_is_there_again(root, path):
     assert driven(root, Scripted(answer)).exit_code == 0
     for log, known in zip(LOGS, before, strict=True):
         assert (session / log).read_bytes().startswith(known)
+
+
+@pytest.mark.parametrize("kind", ["broken link", "link to an outside folder", "pipe"])
+@pytest.mark.parametrize("name", ["prompt.md", "reply.json", "reply.json.tmp"])
+def test_what_stands_in_a_spool_is_put_aside(root, tmp_path, calm, name, kind):
+    session, outside = root / REF.folder, tmp_path / "outside"
+    begun = Scripted(lambda _: os._exit(9))
+    assert in_child(lambda: driven(root, begun)) == 9
+    (spool,) = (session / ".rondel/run/spool").glob("*1.md*/1")
+    path = f"{spool.relative_to(session)}/{name}"
+    put(session / path, kind, outside)
+    assert driven(root, Scripted()).exit_code == 0
+    assert shown(root).items() >= calm.items()
+    assert is_found(session, path, kind, outside)
+    assert is_untouched(outside)
 
 
 def test_what_somebody_noted_in_a_log_that_was_gone_is_kept(tmp_path):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+from rondel.agents import spools
 from rondel.agents.base import Request
 from rondel.agents.starts import Start
 from rondel.agents.stream import (
@@ -63,7 +64,7 @@ class GeminiAgent(CliAgent):
         policy = request.spool / "policy.toml"
         if request.access is not Access.WRITE:
             rules = "".join(_rule(tool, "deny", 900) for tool in _EDIT_OR_RUN)
-            policy.write_text(rules, encoding="utf-8")
+            spools.write(policy, rules.encode())
             return ["--approval-mode", "default", "--admin-policy", str(policy)]
         if self.said(*self.unsafe):
             return []
@@ -72,7 +73,7 @@ class GeminiAgent(CliAgent):
         if not self.shell:
             return ["--approval-mode", "auto_edit"]
         rules = "".join(_rule("run_shell_command", "allow", 100, p) for p in self.shell)
-        policy.write_text(rules, encoding="utf-8")
+        spools.write(policy, rules.encode())
         return ["--approval-mode", "auto_edit", "--policy", str(policy)]
 
     def environment(self, request: Request) -> dict[str, str]:

@@ -30,6 +30,7 @@ from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from rondel.agents import spools
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError, UnsafePath
@@ -180,9 +181,7 @@ def _keep(spool: Path, reply: Reply) -> None:
         "raw_usage": dict(reply.raw_usage),
     }
     spool.mkdir(parents=True, exist_ok=True)
-    temporary = spool / f"{KEPT}.tmp"
-    temporary.write_text(json.dumps(record), encoding="utf-8")
-    temporary.replace(spool / KEPT)
+    spools.replace(spool / KEPT, json.dumps(record).encode())
 
 
 def _kept(spool: Path) -> Reply | None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from rondel.agents import reaper
+from rondel.agents import reaper, spools
 from rondel.agents.environment import clean_env as clean_env
 from rondel.agents.leftovers import end_leftovers as end_leftovers
 from rondel.errors import MachineTrouble, RondelError
@@ -187,10 +187,10 @@ def _prepare(child: Child) -> None:
     try:
         child.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
         end_leftovers(child.spool)
-        for name in ("exit.json", "reaper.json"):
+        for name in ("exit.json", "exit.json.tmp", "reaper.json", "reaper.json.tmp"):
             (child.spool / name).unlink(missing_ok=True)
         for name, data in (("in", child.stdin), ("out", b""), ("err", b"")):
-            (child.spool / name).write_bytes(data)
+            spools.write(child.spool / name, data)
     except OSError as e:
         if e.errno in TROUBLES:
             raise

@@ -170,7 +170,7 @@ class Reaper:
         stdin = os.open(os.path.join(self.spool, "in"), os.O_RDONLY)  # noqa: PTH118 - starts faster
         for source, name in ((out[0], "out"), (err[0], "err")):
             path = os.path.join(self.spool, name)  # noqa: PTH118 - starts faster
-            self.pumps[source] = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            self.pumps[source] = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         us = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         try:

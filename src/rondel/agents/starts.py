@@ -12,6 +12,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from rondel.agents import spools
 from rondel.agents.stream import Raw, count, decode, money, table, word
 from rondel.model.outcomes import NO_USAGE, Usage
 
@@ -77,7 +78,7 @@ def start_of(spool: Path) -> Start | None:
 
 def mark_billed(spool: Path) -> None:
     """Note that the reply of this spool was handed on, its usage with it."""
-    (spool / _BILLED).touch()
+    spools.write(spool / _BILLED, b"")
 
 
 def is_billed(spool: Path) -> bool:
@@ -103,7 +104,7 @@ def _place_file(home: Path, kind: str, session: str) -> Path:
 
 
 def _write(path: Path, note: Raw) -> None:
-    path.write_text(json.dumps(note), encoding="utf-8", errors="surrogateescape")
+    spools.write(path, json.dumps(note).encode(errors="surrogateescape"))
 
 
 def _read(path: Path) -> Raw:

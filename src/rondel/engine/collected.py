@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rondel.errors import RondelError
-from rondel.store import files
+from rondel.store import files, ours
 from rondel.store.disk import explained
 
 COLLECT_MAX = 20_000_000
@@ -24,11 +24,11 @@ def collect(spool: Path, cwd: Path, names: Sequence[str]) -> dict[str, bytes]:
     if not is_collected(spool, names):
         temporary = spool / f"{COLLECTED}.tmp"
         with explained("keep files of a command in", spool):
-            temporary.mkdir(parents=True, exist_ok=True)
+            ours.own(temporary, is_folder=True)
             for number, name in enumerate(names):
                 data = _one(cwd, name)
                 if data is not None:
-                    (temporary / str(number)).write_bytes(data)
+                    ours.write_view(temporary / str(number), data)
             temporary.rename(kept)
     found = {name: _one(kept, str(number)) for number, name in enumerate(names)}
     return {name: data for name, data in found.items() if data is not None}

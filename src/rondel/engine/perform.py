@@ -98,6 +98,7 @@ class Performer(Generic[S]):
     async def _perform(self, job: Job, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
         started = self._tools.clock()
         try:
+            ours.clear_folder(self.spool(job.action.path, job.number))
             match job.action:
                 case Ask():
                     return await self._ask(job, job.action, beat)
@@ -175,6 +176,7 @@ class Performer(Generic[S]):
 
     def is_complete(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
         """Whether a try that a dead driver left has its whole answer in the spool."""
+        ours.clear_folder(self.spool(action.path, number))
         if isinstance(action, Ask) and agent is not None:
             return self._find(action, agent, number) is not None and self._has_edit(action, number)
         if not isinstance(action, Run):

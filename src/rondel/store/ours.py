@@ -105,6 +105,21 @@ def write_view(path: Path, data: bytes) -> None:
         temporary.replace(own(path))
 
 
+def clear_folder(path: Path) -> None:
+    """In this folder of ours, where there is one, are files and folders only; links and pipes are aside."""
+    found = look(path)
+    if found is None or not stat.S_ISDIR(found.st_mode):
+        return
+    with disk.explained("look into", path), os.scandir(path) as entries:
+        strange = [
+            e.path
+            for e in entries
+            if not (e.is_file(follow_symlinks=False) or e.is_dir(follow_symlinks=False))
+        ]
+    for one in strange:
+        own(Path(one))
+
+
 def remove(path: Path) -> None:
     """No file of ours is at this path any more; what somebody else put there is aside."""
     if os.path.lexists(path):
