@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,46 +15,17 @@ from rondel.model.workflow import Given
 from rondel.workflows.review import files
 from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.workflow import Review
-from support import kills
+from support import kills, repos
+from support.repos import commit as commit
+from support.repos import git as git
 from support.scripted import Answer, Scripted
 
-GIT_ENV = {
-    "GIT_AUTHOR_NAME": "t",
-    "GIT_AUTHOR_EMAIL": "t@localhost",
-    "GIT_COMMITTER_NAME": "t",
-    "GIT_COMMITTER_EMAIL": "t@localhost",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_SYSTEM": "/dev/null",
-}
 APP = "def add(a, b):\n    return a + b\n"
 CHANGED = "def add(a, b):\n    return a - b\n\n\ndef half(n):\n    return n / 0\n"
 
 
-def git(folder: Path, *args: str) -> str:
-    env = {**os.environ, **GIT_ENV}
-    done = subprocess.run(["git", *args], cwd=folder, env=env, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-def commit(folder: Path, files: dict[str, str | bytes | None], message: str = "change") -> str:
-    for name, data in files.items():
-        path = folder / name
-        if data is None:
-            path.unlink()
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", message)
-    return git(folder, "rev-parse", "HEAD")
-
-
 def repository(folder: Path) -> Path:
-    """A repository with one commit on main."""
-    folder.mkdir(parents=True, exist_ok=True)
-    git(folder, "init", "-q", "-b", "main")
-    commit(folder, {"app.py": APP, "README.md": "scratch\n"}, "start")
-    return folder
+    return repos.repository(folder, {"app.py": APP})
 
 
 def feature_branch(folder: Path) -> Path:

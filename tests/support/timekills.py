@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from support import repos
 from support.kills import SETTLE_S, TIME, assert_same, commit_number, content, repository
 
 WHOLE = bool(os.environ.get("RONDEL_SWEEP"))
@@ -30,14 +31,6 @@ TRIALS = 10  # of each workflow; of a share, one of them
 KILLS = 3 if WHOLE else 2  # in each trial, one after the other
 ENDED = (0, 5)  # done, or nothing more to do
 AGENT = Path(__file__).with_name("timed_agent.py")
-GIT = {
-    "GIT_AUTHOR_NAME": "t",
-    "GIT_AUTHOR_EMAIL": "t@localhost",
-    "GIT_COMMITTER_NAME": "t",
-    "GIT_COMMITTER_EMAIL": "t@localhost",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_SYSTEM": "/dev/null",
-}
 _ID = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32}|[0-9a-f]{12})\b")
 _LOGS = (".log", "timeline.md")
 _OURS = re.compile(r"\.rondel/(request-\d+|session)\.json$")  # another one for each time a person asks
@@ -45,9 +38,7 @@ _OURS = re.compile(r"\.rondel/(request-\d+|session)\.json$")  # another one for 
 
 def git(folder: Path, *words: str) -> str:
     moment = "2026-11-15T12:00:00Z"  # the same commits get the same ids in each copy
-    env = {**os.environ, **GIT, "GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
-    done = subprocess.run(["git", *words], cwd=folder, env=env, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
+    return repos.git(folder, *words, GIT_AUTHOR_DATE=moment, GIT_COMMITTER_DATE=moment)
 
 
 def large_repository(root: Path) -> Path:
@@ -93,7 +84,7 @@ class Scene:
     def popen(self, words: tuple[str, ...]) -> subprocess.Popen[str]:
         home = self.root.parent / "home"
         home.mkdir(exist_ok=True)
-        env = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", **GIT}
+        env = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", **repos.GIT_ENV}
         return subprocess.Popen(
             [sys.executable, "-m", "rondel", *words],
             cwd=self.root,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,9 @@ from rondel.workflows.task.schema import new_task
 from rondel.workflows.task.state import State
 from rondel.workflows.task.workflow import TaskWorkflow
 from support import scripted
+from support.repos import GIT_ENV
+from support.repos import git as git
+from support.repos import repository as repository
 
 REPORT = "## What was done\nIt.\n\n## Decisions\nOne.\n\n## Notes for future tasks\nMind the gap.\n"
 
@@ -29,26 +31,8 @@ def settle_in(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = {"HOME": "", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_CONFIG_HOME": "config"}
     for name, part in folders.items():
         monkeypatch.setenv(name, str(home / part))
-    for name in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{name}_NAME", "t")
-        monkeypatch.setenv(f"GIT_{name}_EMAIL", "t@localhost")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
-
-
-def git(folder: Path, *args: str) -> str:
-    done = subprocess.run(["git", *args], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-def repository(folder: Path) -> Path:
-    """A repository with one commit."""
-    folder.mkdir(parents=True, exist_ok=True)
-    git(folder, "init", "-q", "-b", "main")
-    (folder / "README.md").write_text("scratch\n")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "start")
-    return folder
+    for name, value in GIT_ENV.items():
+        monkeypatch.setenv(name, value)
 
 
 def task(task_id: str, title: str = "", **changes: object) -> dict[str, object]:
