@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -24,10 +24,12 @@ import platformdirs
 from rondel import config as settings
 from rondel.agents import roster
 from rondel.agents.base import Agent
+from rondel.agents.branches import Branches
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import Workspaces
+from rondel.agents.worktrees import Worktrees
 from rondel.engine import control
-from rondel.engine.branch import see_branch
+from rondel.engine.branch import Loss, loss_of, see_branch
 from rondel.engine.driver import View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
@@ -40,7 +42,7 @@ from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
 from rondel.engine.session import Session, newer_documents, restored
-from rondel.errors import ConfigError, RondelError, UsageError
+from rondel.errors import ConfigError, GitError, MachineTrouble, RondelError, UsageError
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
 from rondel.model.commands import command_line
@@ -240,11 +242,27 @@ class Hall:
         if "run/" in there and holder(run) is not None:
             problems = tuple(p for p in found.problems if not p.when_idle)
             return replace(found, status=Status.RUNNING, problems=problems)
+        if found.status not in (Status.DAMAGED, Status.CANCELLED):
+            found = _with_loss(found, self._loss(ref, state, snapshot))
         if found.status not in (Status.ACTIVE, Status.WAITING):
             return found
         if "control" in there:
             return replace(found, status=Status.PAUSED)
         return _with_report(found, last_report(snapshot)) if "run/" in there else found
+
+    def _loss(self, ref: SessionRef, state: Any, snapshot: Snapshot) -> Loss | None:
+        """What counts as done and is not on the session's branch. Where nobody can look, nothing is said."""
+        identity = identity_of(snapshot.json(IDENTITY))
+        if identity is None:
+            return None
+        with suppress(RondelError, MachineTrouble):
+            return loss_of(ref, self.workflow(ref.workflow), state, identity, self._branches)
+        return None
+
+    @cached_property
+    def _branches(self) -> Branches:
+        """Who only looks needs no settings, and no folder for worktrees."""
+        return Branches(Worktrees(self.root, Path(os.devnull)))
 
     def last_report(self, ref: SessionRef) -> Report | None:
         """How the last run of a session ended, as far as anybody knows."""
@@ -357,6 +375,11 @@ class Hall:
         """Give a session an identity, and record the branch it was begun on; a `new` one is begun here."""
         return self.session(ref).begin(self.look, lease, new=new)
 
+    def check_branch(self, ref: SessionRef) -> None:
+        """GitError where a session's branch does not hold what counts as done: nobody completes that."""
+        if (loss := self._loss(ref, self.state(ref), self.files(ref))) is not None:
+            raise GitError(loss.words, then=loss.next)
+
     def see_branch(self, ref: SessionRef) -> list[str]:
         """See that a session's branch holds what counts as done; gives what had to be put right."""
         session, said = self.session(ref), list[str]()
@@ -372,7 +395,7 @@ class Hall:
 
     def move_onto(self, ref: SessionRef, branch: str, lease: Lease) -> list[str]:
         """Let a session's work go to another branch from now on; gives what that branch lacks of it."""
-        lacking = move_onto(self.session(ref), branch, self.look, lease)
+        lacking = move_onto(self.session(ref), branch, self.look, lease, self._branches)
         self.workspaces().accept(self.session(ref).begin(self.look, lease).id, branch)
         return lacking
 
@@ -496,6 +519,13 @@ def answered(ref: SessionRef, questions: Sequence[Decide], answer: str, path: st
 def _command() -> str:
     """What the person typed, for whoever finds the session held."""
     return " ".join(sys.argv[:3])
+
+
+def _with_loss(found: Summary, loss: Loss | None) -> Summary:
+    """What its branch does not hold any more, and what leads on from there."""
+    if loss is None:
+        return found
+    return replace(found, problems=(*found.problems, loss.problem), next=loss.next)
 
 
 def _with_report(found: Summary, report: Report | None) -> Summary:

@@ -25,6 +25,11 @@ class RondelError(Exception):
 
     exit_code = 1
 
+    def __init__(self, message: str = "", *, then: str = "") -> None:
+        """With `then`, the command that leads on: it is printed as the next one."""
+        super().__init__(message)
+        self.then = then
+
 
 class UsageError(RondelError):
     """The command line cannot be carried out as it stands."""

@@ -11,8 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_workspaces import add, git, make_repo
 
+from rondel.agents.branches import Branches, Expected
 from rondel.agents.edits import TRAILER
 from rondel.agents.workspaces import Workspaces
+from rondel.agents.worktrees import Worktrees
+from rondel.model.workflow import Edited
 
 pytestmark = pytest.mark.sweep
 
@@ -90,3 +93,29 @@ def test_an_edit_is_found_exactly_while_the_branch_has_what_it_did(steps, tmp_pa
         for n in range(1, count + 1):
             found = spaces.find(OWNER, f"e{n}", "main")
             assert (found is not None) == (f"e{n}.txt" in there), f"e{n} after {word} {number}"
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_an_edit_is_lost_exactly_where_it_is_not_found(steps, tmp_path_factory, repo):
+    """Whoever looks again, with or without what an earlier look left, comes to the same."""
+    folder = tmp_path_factory.mktemp("lost")
+    root = make_repo(folder / "repo")
+    base = git(root, "rev-parse", "HEAD").strip()
+    made: list[Edited] = []
+    for word, number in steps:
+        history = git(root, "rev-list", "--first-parent", "HEAD").split()
+        if word == "edit":
+            action = f"action-{len(made)}"
+            made.append(Edited(action, edit(root, action)))
+        elif word == "revert" and number < len(history) - 1:
+            revert(root, history[number])
+        elif word == "back" and number < len(history):
+            git(root, "reset", "-q", "--hard", history[number])
+        elif word == "other":
+            git(root, "commit", "-q", "--allow-empty", "-m", "other")
+        fresh = Workspaces(root, folder / "spaces")
+        for _ in range(2):  # the second time nothing moved
+            lost = Branches(Worktrees(root, folder)).lost(Expected(OWNER, "main", base, tuple(made)))
+            gone = [one.action for one in made if fresh.find(OWNER, one.action, "main", base) is None]
+            assert [one.edit.action for one in lost] == gone

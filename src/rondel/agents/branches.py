@@ -1,34 +1,47 @@
 """The branch of a session holds what the session did: a deleted one is made again, and what it lost is named.
 
+The one place that answers whether a branch holds what a session did. What that is, the session's own files
+say; so a clone can tell, too. An edit is there while a commit of the branch names it and was not reverted.
+
 Where the last edit of a session was put is kept in a ref of its own, which moves in the same step as the
 branch. So its commits are there for good, whatever becomes of the branch.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from rondel.agents.edits import TRAILER, newest
+from rondel.agents.edits import TRAILER, newest, value_of
+from rondel.agents.found import Found, Held
 from rondel.agents.worktrees import Worktrees
 from rondel.errors import GitError
+from rondel.model.digests import digest
 from rondel.model.names import slug
+from rondel.model.workflow import Edited
+
+SEEN = "rondel-seen"  # in git's folder: for each session, where its branch was when it held everything
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a branch must hold: the edits of a session, made since `base`."""
+
+    session: str
+    branch: str
+    base: str | None
+    edits: tuple[Edited, ...]
 
 
 @dataclass(frozen=True)
 class Lost:
-    """An edit of a session that its branch does not hold any more."""
+    """An edit of a session that its branch does not hold any more; by which commits it was reverted."""
 
-    commit: str
-    action: str
-    title: str
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How it stands with a session's branch: made again at a commit, or without some edits."""
-
-    made_at: str = ""
-    lost: tuple[Lost, ...] = ()
+    edit: Edited
+    reverted_by: tuple[str, ...] = ()
 
 
 def done_ref(session: str) -> str:
@@ -37,51 +50,60 @@ def done_ref(session: str) -> str:
 
 
 class Branches:
-    """Looks at the branches of sessions, and only where something moved since the last look."""
+    """Looks at the branches of sessions, with git only where something moved since the last look."""
 
     def __init__(self, trees: Worktrees) -> None:
         self._trees = trees
-        self._fine: dict[tuple[str, str], tuple[str | None, str]] = {}
+        self._found = Found(trees)
 
-    def look(self, session: str, branch: str, base: str | None) -> Standing:
-        """See that a branch holds the edits of a session; makes it where it is gone."""
-        done = self._trees.tip(done_ref(session))  # first: an edit moves both, the branch before this
-        tip = self._trees.tip(f"refs/heads/{branch}")
+    def lost(self, expected: Expected) -> tuple[Lost, ...]:
+        """The edits that a branch does not hold.
+
+        None where there is no such branch: it is made again, or was merged and deleted. Nor where a shallow
+        clone cuts its history off: nobody can tell.
+        """
+        edits = [edit for edit in expected.edits if _COMMIT.fullmatch(edit.commit)]
+        tip = self._trees.tip(f"refs/heads/{expected.branch}") if edits else None
         if tip is None:
-            return Standing(make_again(self._trees, session, branch) or "")
-        if done is None or self._fine.get((session, branch)) == (done, tip):
-            return Standing()
-        lost: tuple[Lost, ...] = ()
-        if not self._trees.git.run("merge-base", "--is-ancestor", done, tip).ok:
-            there = self._said(session, tip)
-            edits = self._edits(session, f"{base}..{done}" if base else done)
-            lost = tuple(edit for edit in edits if f"{TRAILER}: {session}/{edit.action}" not in there)
+            return ()
+        seen, file = digest(repr((expected, tip))), self._trees.common / SEEN / slug(expected.session)
+        with suppress(OSError, ValueError):
+            if file.read_text(encoding="ascii") == seen:
+                return ()
+        if (self._trees.common / "shallow").exists():
+            return ()
+        held = self._found.held(tip, expected.base)
+        lost = tuple(gone for edit in edits if (gone := self._gone(held, expected.session, edit)) is not None)
         if not lost:
-            self._fine[session, branch] = (done, tip)
-        return Standing("", lost)
+            with suppress(OSError):  # it is looked at again, and that is all
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(seen, encoding="ascii")
+        return lost
+
+    def _gone(self, held: Held, session: str, edit: Edited) -> Lost | None:
+        """That an edit is not there; None where it is, were it rebased, merged or squashed."""
+        commits = {*held.named.get(value_of(session, edit.action), ()), edit.commit}
+        if any(commit not in held.undone and commit in held.commits for commit in commits):
+            return None
+        by = held.reverted_by(commits)
+        is_there = self._trees.git.run("merge-base", "--is-ancestor", edit.commit, held.tip).ok
+        return None if is_there and not by else Lost(edit, by)
+
+    def back(self, lost: Sequence[Lost]) -> str:
+        """What has these edits back where it is typed on their branch; empty where git does not have them."""
+        away = [gone.edit.commit for gone in lost if not gone.reverted_by]
+        heads = self._trees.git.run("merge-base", "--independent", *away) if away else None
+        if heads is not None and not heads.ok:
+            return ""
+        merged = ["git merge " + " ".join(c[:12] for c in heads.out.split())] if heads is not None else []
+        reverts = dict.fromkeys(commit for gone in lost for commit in gone.reverted_by)
+        order = self._trees.git.run("rev-list", "--no-walk=sorted", "--topo-order", *reverts).out.split()
+        undone = ["git revert --no-edit " + " ".join(c[:12] for c in order)] if reverts else []
+        return " && ".join((*merged, *undone))
 
     def accept(self, session: str, branch: str) -> None:
-        """From now on what a branch holds is all that it must hold."""
+        """From now on the branch is where a session's work goes, and goes on from."""
         self._trees.git("update-ref", done_ref(session), self._trees.commit_of(f"refs/heads/{branch}"))
-
-    def _said(self, session: str, tip: str) -> set[str]:
-        """The lines that name edits of a session: of a squashed commit several, of a rebased one its own."""
-        out = self._trees.git("log", "--format=%B", "--fixed-strings", f"--grep={TRAILER}: {session}/", tip)
-        return {line.strip() for line in out.splitlines()}
-
-    def _edits(self, session: str, span: str) -> list[Lost]:
-        """The edits of a session, oldest first."""
-        value = f"%(trailers:key={TRAILER},valueonly,unfold)"
-        log = ("log", "--reverse", "--topo-order", "-z", f"--format=%H%x01%s%x01{value}", "--fixed-strings")
-        found = []
-        for entry in self._trees.git(*log, f"--grep={TRAILER}: {session}/", span).split("\0"):
-            commit, _, rest = entry.partition("\x01")
-            title, _, values = rest.partition("\x01")
-            for line in values.splitlines():
-                owner, _, action = line.strip().partition("/")
-                if owner == session and action:
-                    found.append(Lost(commit, action, title))
-        return found
 
 
 def make_again(trees: Worktrees, session: str, branch: str, otherwise: str | None = None) -> str | None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rondel.agents import clone, edits
-from rondel.agents.branches import Branches, Standing
+from rondel.agents.branches import Branches, make_again
 from rondel.agents.edits import Commit as Commit
 from rondel.agents.edits import Unusable as Unusable
 from rondel.agents.found import Found
@@ -44,7 +44,7 @@ class Workspaces:
     def __init__(self, repo: Path, root: Path, shell: Callable[[str, Path], Ran] | None = None) -> None:
         self._trees = Worktrees(repo, root)
         self._found = Found(self._trees)
-        self._branches = Branches(self._trees)
+        self.branches = Branches(self._trees)
         self._root = root
         self._own_shell = Shell(root / "shell")
         self._shell = shell or self._own_shell
@@ -187,13 +187,13 @@ class Workspaces:
         """Whether there is such a branch."""
         return self._trees.tip(f"refs/heads/{branch}") is not None
 
-    def standing(self, session: str, branch: str, base: str | None) -> Standing:
-        """See that a branch holds what a session did since `base`; one that is gone is made again."""
-        return self._branches.look(session, branch, base)
+    def make_again(self, session: str, branch: str) -> str | None:
+        """Make a branch that was deleted again, where a session did something on it; the commit."""
+        return make_again(self._trees, session, branch) if not self.has_branch(branch) else None
 
     def accept(self, session: str, branch: str) -> None:
         """Let a session go on with what a branch holds, whatever it did besides."""
-        self._branches.accept(session, branch)
+        self.branches.accept(session, branch)
 
     def merge(self, branch: str, into: str, message: str) -> str | Conflict:
         """Merge a branch into one that is checked out, or change nothing; the commit."""

@@ -83,6 +83,9 @@ class Worktrees:
     @cached_property
     def common(self) -> Path:
         """The repository's own git folder, which all its worktrees share."""
+        own = self.repo / ".git"
+        if (own / "HEAD").is_file():
+            return own.resolve()
         return (self.repo / self.git("rev-parse", "--git-common-dir")).resolve()
 
     @cached_property
@@ -127,14 +130,25 @@ class Worktrees:
         self._stop.set()
 
     def tip(self, ref: str) -> str | None:
-        """Where a ref is, read from git's own file where it has one; None when there is no such ref."""
+        """Where a ref is, read from git's own files where they tell; None when there is no such ref."""
         try:
             text = (self.common / ref).read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            text = self._packed(ref)
         except (OSError, ValueError):
             text = ""
         if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
             return text
         return self.git.run("rev-parse", "--verify", "--quiet", ref).out.strip() or None
+
+    def _packed(self, ref: str) -> str:
+        """Where a ref without a file of its own is."""
+        try:
+            text = (self.common / "packed-refs").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        found = re.search(rf"^([0-9a-f]+) {re.escape(ref)}$", text, re.MULTILINE)
+        return found[1] if found else ""
 
     def commit_of(self, name: str) -> str:
         """The commit that a branch, a tag or a digest means."""

@@ -49,6 +49,8 @@ def end_feature(
     _check(hall, state, way, worktree if ours else "", force=force)
     if way in (Way.MERGE, Way.PR):
         yield from hall.see_branch(ref)
+    elif way is Way.KEEP:
+        hall.check_branch(ref)
     if way is Way.MERGE:
         yield _merge(hall, state)
     elif way is Way.PR:

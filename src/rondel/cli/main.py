@@ -82,6 +82,8 @@ def _main(argv: list[str]) -> int:
         return e.exit_code
     except (RondelError, MachineTrouble) as e:
         click.echo(f"rondel: {e}", err=True)
+        if isinstance(e, RondelError) and e.then:
+            click.echo(f"  next: {e.then}", err=True)
         return e.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -20,7 +20,7 @@ from rondel.config import BUILT_IN
 from rondel.errors import ConfigError, UsageError
 from rondel.model.commands import command_line
 from rondel.model.roles import match_role
-from rondel.model.summary import Problem
+from rondel.model.summary import EDITS_LOST, Problem
 from rondel.plugin import install_plugin
 from rondel.store import files
 
@@ -97,7 +97,7 @@ def _follows(hall: Hall, problems: Sequence[tuple[str, Problem]], *, tried: bool
     """The command that leads on: it mends the rest, or goes on with what was mended."""
     if not tried and any("doctor --repair" in p.repair for _, p in problems):
         return command_line("doctor", "--repair")
-    mended = {session for session, p in problems if p.repaired}
+    mended = {session for session, p in problems if p.repaired or p.rule == EDITS_LOST}
     found = (hall.summary(ref).next for ref in hall.sessions() if ref.name in mended)
     return next((command for command in found if command), "")
 

@@ -27,7 +27,7 @@ from rondel.errors import Held, NothingToDo, RondelError, UsageError
 from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.identity import Identity, home
 from rondel.model.plain import visible
-from rondel.model.summary import Status
+from rondel.model.summary import EDITS_LOST, Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.task import files, ids, layout, trust
 from rondel.workflows.task.apply import declared, reopened, reopened_by_person
@@ -224,6 +224,7 @@ def complete(name: str | None, reason: str, session: str | None) -> None:
     state = _state(hall, ref)
     open_tasks = [t for t in state.graph.leaves if state.tasks[t].status is not TaskStatus.COMPLETED]
     with hall.hold(ref):
+        hall.check_branch(ref)
         files.complete(hall.root, ref.id)
     say(f"{ref.id} is completed")
     for task_id in open_tasks:
@@ -245,20 +246,22 @@ def _declare(hall: Hall, ref: SessionRef, task_id: str, reason: str) -> None:
 
 
 @command.command()
-@click.argument("task_id")
+@click.argument("task_ids", nargs=-1, required=True)
 @click.option("--reason", default="", help="Why; it is kept, and whoever works on it again reads it.")
 @session_option
-def reopen(task_id: str, reason: str, session: str | None) -> None:
-    """Make a completed or blocked task pending again, to be done anew; its summary is kept aside."""
+def reopen(task_ids: tuple[str, ...], reason: str, session: str | None) -> None:
+    """Make completed or blocked tasks pending again, to be done anew; their summaries are kept aside."""
     hall = here()
     ref = _session(hall, session)
     state = _state(hall, ref)
-    leaf = _one_leaf(hall, ref, state, task_id)
-    if state.tasks[leaf].stated in OPEN and leaf not in state.claims:
-        raise NothingToDo(f"{leaf} is {state.tasks[leaf].status}; `rondel task run {leaf}` runs it")
-    hall.change(ref, reopened_by_person(state, leaf, hall.look.at, reason.strip()))
+    leaves = [_one_leaf(hall, ref, state, task_id) for task_id in task_ids]
+    for leaf in leaves:
+        if state.tasks[leaf].stated in OPEN and leaf not in state.claims:
+            raise NothingToDo(f"{leaf} is {state.tasks[leaf].status}; `rondel task run {leaf}` runs it")
+    for leaf in dict.fromkeys(leaves):
+        hall.change(ref, reopened_by_person(state, leaf, hall.look.at, reason.strip()))
+        say(f"{leaf} is pending again; `rondel task run {leaf}` does it anew")
     _redraw(hall, ref)
-    say(f"{leaf} is pending again; `rondel task run {leaf}` does it anew")
 
 
 def _one_leaf(hall: Hall, ref: SessionRef, state: State, task_id: str) -> str:
@@ -420,6 +423,7 @@ def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | 
     with hall.hold(ref) as lease:
         _refuse_unusable(_state(hall, ref), task_ids)
         _say_where(hall, ref, hall.begin(ref, lease))
+        hall.check_branch(ref)
         _reopen(hall, ref, task_ids)
         state = _state(hall, ref)
         _refuse_nothing(state, task_ids)
@@ -540,12 +544,15 @@ def _visible(text: str) -> str:
 def validate(session: str | None, as_json: bool) -> None:
     """Check the task files against the integrity rules."""
     hall = here()
-    state = _state(hall, _session(hall, session))
+    ref = _session(hall, session)
+    state = _state(hall, ref)
     found = [
         {"file": f, "rule": "required-fields", "message": f"{f} cannot be read: it is not a JSON object"}
         for f in state.unread.values()
     ]
     found += [{"file": f.file, "rule": f.rule, "message": f.message} for f in state.findings]
+    lost = [p for p in hall.summary(ref).problems if p.rule == EDITS_LOST]
+    found += [{"file": p.file, "rule": p.rule, "message": p.message} for p in lost]
     if as_json:
         emit_json(found)
     else:
@@ -556,6 +563,8 @@ def validate(session: str | None, as_json: bool) -> None:
                 say(f"note: {task.file}: {_visible(note.message)}")
         if not found:
             say(f"{len(state.tasks)} tasks, no rule is broken")
+        if lost:
+            say(f"next: {hall.summary(ref).next}")
     sys.exit(1 if found else 0)
 
 

@@ -105,7 +105,8 @@ class Driver(Generic[S]):
             await self._end_flights()
             await self._go(self._last_sign)
         ended = self._report()
-        report.leave(self._session.run, ended)
+        if not self._lost:  # that is seen by whoever looks, for as long as it is so
+            report.leave(self._session.run, ended)
         return ended
 
     async def _go(self, step: Callable[[], Awaitable[bool]]) -> bool:

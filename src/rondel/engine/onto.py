@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from rondel.agents.branches import Branches
 from rondel.agents.edits import TRAILER
+from rondel.engine.branch import accepted
 from rondel.engine.session import Session
 from rondel.errors import UsageError
 from rondel.model.workflow import Look
@@ -14,10 +16,11 @@ from rondel.store.lease import Lease
 SHOWN_MAX = 10
 
 
-def move_onto(session: Session[Any], branch: str, look: Look, lease: Lease) -> list[str]:
+def move_onto(session: Session[Any], branch: str, look: Look, lease: Lease, branches: Branches) -> list[str]:
     """Note the new branch; gives what it lacks of the session's work so far, a line each.
 
-    Nothing is moved there: whether what was done belongs on both branches is the person's to say.
+    Nothing is moved there: whether what was done belongs on both branches is the person's to say. What it
+    lacks is accepted, and on record: it counts as done all the same.
     """
     before = session.workflow.target(session.state)
     if before is None:
@@ -25,7 +28,8 @@ def move_onto(session: Session[Any], branch: str, look: Look, lease: Lease) -> l
     if not look.git("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", check=False).strip():
         raise UsageError(f"there is no branch {branch!r} here; make it first: git branch -- {branch}")
     identity = session.begin(look, lease)
-    session.identify(replace(identity, onto=branch), lease)
+    without = accepted(session, branch, branches)
+    session.identify(replace(identity, onto=branch, without=without), lease)
     session.note("onto", {"branch": branch, "before": before})
     return _lacking(look, identity.id, before, branch) if before and before != branch else []
 

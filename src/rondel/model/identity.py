@@ -26,6 +26,7 @@ class Identity:
     begun_at: str = ""
     onto: str | None = None  # the branch that a person chose for the work since
     lost: bool = False  # it had another id, which nobody knows any more
+    without: tuple[str, ...] = ()  # actions whose edits the branch lacks, which a person accepted
     adopted: bool = False  # it was there before it had an id: begun by another tool, or by the version before
 
     def document(self) -> Document:
@@ -37,6 +38,7 @@ class Identity:
             "base": self.base,
             "begun_at": self.begun_at,
             **({"onto": self.onto} if self.onto else {}),
+            **({"without": list(self.without)} if self.without else {}),
             **({"adopted": True} if self.adopted else {}),
             **({"lost": True} if self.lost else {}),
         }
@@ -55,6 +57,7 @@ def identity_of(document: object) -> Identity | None:
         _word(document.get("base")),
         str(document.get("begun_at") or ""),
         _word(document.get("onto")),
+        without=_words(document.get("without")),
         lost=document.get("lost") is True,
         adopted=document.get("adopted") is True,
     )
@@ -70,6 +73,10 @@ def home(look: Look, branch: str | None, base: str | None) -> str:
         if name and found:
             return found
     return ""
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
 
 
 def _word(value: object) -> str | None:

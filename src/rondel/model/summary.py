@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+EDITS_LOST = "edits-lost"  # the rule of a Problem: what counts as done is not on the session's branch
+
 
 class Status(StrEnum):
     """The status of a session, the same words for all workflows."""

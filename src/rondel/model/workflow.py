@@ -88,6 +88,15 @@ class Look(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Edited:
+    """An edit that counts as done: whose it is, the commit on the session's branch, what it is about."""
+
+    action: str
+    commit: str
+    title: str = ""
+
+
 Mark = tuple[object, tuple[str, ...]]  # one that is in a document, and what it must be the mark of
 
 
@@ -178,16 +187,16 @@ class Workflow(ABC, Generic[S]):
         """The branch that the session's edits go to, empty while there is none; None where it never edits."""
         return None
 
-    def counts(self, state: S, path: str) -> bool:
-        """Whether the edit of an action whose file is there counts as done: then its branch must hold it.
+    def edits(self, state: S) -> Iterable[Edited]:
+        """The edits that count as done, as the session's own files record them: its branch must hold them.
 
         Not one that is to be done again, or that a person declared done.
         """
-        return True
-
-    def redo(self, state: S, paths: Sequence[str]) -> Sequence[str]:
-        """The commands that have these edits done again, where there are any."""
         return ()
+
+    def redo(self, state: S, actions: Sequence[str]) -> str:
+        """The command that has the edits of these actions done again; empty where none does."""
+        return ""
 
     def uses(self, state: S, name: str) -> bool:
         """Whether the shared workspace of that name may still be worked in.

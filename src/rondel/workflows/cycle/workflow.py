@@ -11,7 +11,7 @@ from rondel.model.changes import Change
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, Mark, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, SessionRef, Workflow
 from rondel.workflows.cycle import apply as _apply
 from rondel.workflows.cycle import layout, probes, prompting
 from rondel.workflows.cycle.controls import control
@@ -19,6 +19,7 @@ from rondel.workflows.cycle.files import mend
 from rondel.workflows.cycle.plan import plan
 from rondel.workflows.cycle.read import read
 from rondel.workflows.cycle.requests import SETTINGS
+from rondel.workflows.cycle.results import ResultStatus
 from rondel.workflows.cycle.state import State
 from rondel.workflows.cycle.summary import summary
 from rondel.workflows.cycle.values import mapping
@@ -41,6 +42,18 @@ class Cycle(Workflow[State]):
     def target(self, state: State) -> str | None:
         """See `Workflow`."""
         return state.target
+
+    def edits(self, state: State) -> Iterable[Edited]:
+        """See `Workflow`. What every iteration did: the next one builds on it."""
+        for number in layout.iterations(state.files):
+            folder = layout.part(number, "cd")
+            for name in sorted(state.files.names(folder)):
+                if name.endswith(".json") and layout.task_of(name) is not None:
+                    result = mapping(state.files.json(f"{folder}/{name}"))
+                    commit, counts = result.get("commit"), result.get("status") != ResultStatus.FAILED
+                    if isinstance(commit, str) and commit and result.get("ended") == "done" and counts:
+                        action = f"{folder}/{name.removesuffix('.json')}.md"
+                        yield Edited(action, commit, f"{result.get('task')} {result.get('summary')}")
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rondel.model.snapshot import Snapshot
+from rondel.model.workflow import Edited
 from rondel.model.written import is_theirs
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.phases import ARTIFACTS, IMPLEMENT, SPECIFY
@@ -167,12 +168,29 @@ class Work:
     @cached_property
     def edits(self) -> tuple[Mapping[str, object], ...]:
         """Everything that was carried out, in order."""
-        found = [done for task in self.tasks if (done := self.done(task)) is not None]
+        return tuple(self._records.values())
+
+    @property
+    def edited(self) -> tuple[Edited, ...]:
+        """Those of them that are commits."""
+        return tuple(
+            Edited(path, str(edit["commit"]), str(edit.get("title") or ""))
+            for path, edit in self._records.items()
+            if _SHA.fullmatch(str(edit.get("commit")))
+        )
+
+    @cached_property
+    def _records(self) -> dict[str, Mapping[str, object]]:
+        """What was carried out, by the file that says so."""
+        found: dict[str, Mapping[str, object]] = {}
+        for task in self.tasks:
+            if (done := self.done(task)) is not None:
+                found[layout.task(self.folder, task.key)] = done
         number = 2
         while isinstance(fix := self.files.json(layout.fix(self.folder, number)), Mapping):
-            found.append(fix)
+            found[layout.fix(self.folder, number)] = fix
             number += 1
-        return tuple(found)
+        return found
 
     @property
     def tip(self) -> str | None:

@@ -16,7 +16,7 @@ from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, SessionRef, Workflow
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.apply import apply
 from rondel.workflows.feature.asking import prompt
@@ -64,13 +64,17 @@ class Feature(Workflow[State]):
         """See `Workflow`."""
         return state.branch
 
-    def counts(self, state: State, path: str) -> bool:
-        """See `Workflow`."""
-        return path.startswith(f"{read_work(state.files, IMPLEMENT).folder}/")
+    def edits(self, state: State) -> Iterable[Edited]:
+        """See `Workflow`. Once it has ended, its branch is the person's to delete or to use again."""
+        work, asked = read_work(state.files, IMPLEMENT), state.request
+        anew = asked is not None and asked.phase == IMPLEMENT and asked.how == "fresh"
+        if anew and asked and (work.take is None or work.take.request < asked.number):
+            return ()  # that has not begun yet
+        return () if state.ended else work.edited
 
-    def redo(self, state: State, paths: Sequence[str]) -> Sequence[str]:
+    def redo(self, state: State, actions: Sequence[str]) -> str:
         """See `Workflow`."""
-        return [command_line("feature", IMPLEMENT, state.ref.id, "--fresh", "--yes")]
+        return command_line("feature", IMPLEMENT, state.ref.id, "--fresh", "--yes")
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""

@@ -68,13 +68,6 @@ def task_of(state: State, action: Action) -> Task | None:
     return task_at(state, action.path)
 
 
-def is_worked(state: State, task: Task, path: str) -> bool:
-    """Whether a task is completed by the work that left this file, and not by a person's word."""
-    number = state.work.get(task.id, NO_WORK).number
-    worked = path == layout.work_file(task.id, number) and task.completed_by != "person"
-    return worked and task.status is TaskStatus.COMPLETED
-
-
 def task_at(state: State, path: str) -> Task | None:
     """The task that the action with this path belongs to."""
     folder, _, name = path.rpartition("/")
@@ -112,7 +105,7 @@ def _completed(state: State, task: Task, words: Write | None = None, **facts: Js
     if words is not None:
         after = replace(after, summaries=after.summaries | {words.path.rpartition("/")[2]})
     drawn = draw(after) if due_now(after) else []
-    completion: dict[str, Json] = {}
+    completion: dict[str, Json] = {name: fact for name, fact in facts.items() if fact}
     if state.begun is not None:
         number = state.work.get(task.id, NO_WORK).number
         completion = {**facts, "mark": completion_mark(state.begun, task.id, number)}

@@ -17,6 +17,7 @@ from rondel.model.changes import Document, Json
 from rondel.workflows.task.assignment import Agent, assign
 from rondel.workflows.task.steps import Step, steps_from
 
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 COMPLETION = "completion"  # in `meta`: who completed the task, and the mark of that
 FIELDS = ("id", "title", "status", "meta", "context", "flow_control")
 NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -97,6 +98,12 @@ class Task:
     def completed_by(self) -> object:
         """Who completed it: `rondel`, or `person` where one declared it done; None when that is not known."""
         return self._completion.get("by")
+
+    @property
+    def commit(self) -> str:
+        """The commit that it was completed with; empty where nothing was changed, or none is on record."""
+        found = self._completion.get("commit")
+        return found if isinstance(found, str) and _COMMIT.fullmatch(found) else ""
 
     @property
     def _completion(self) -> Mapping[str, object]:

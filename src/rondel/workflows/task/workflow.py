@@ -13,15 +13,15 @@ from rondel.model.commands import command_line
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, Mark, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Mark, SessionRef, Workflow
 from rondel.workflows.task import apply as applying
 from rondel.workflows.task import files as on_disk
 from rondel.workflows.task import flow, layout, prompts
 from rondel.workflows.task import plan as planning
 from rondel.workflows.task import read as reading
 from rondel.workflows.task.proposals import proposal
-from rondel.workflows.task.schema import OPEN
-from rondel.workflows.task.state import State
+from rondel.workflows.task.schema import OPEN, TaskStatus
+from rondel.workflows.task.state import NO_WORK, State
 from rondel.workflows.task.summarise import summary
 
 ROUNDS_TRIED = 20  # of work on a task, by which its mark is looked for
@@ -56,15 +56,17 @@ class TaskWorkflow(Workflow[State]):
         """See `Workflow`."""
         return state.target or ""
 
-    def counts(self, state: State, path: str) -> bool:
+    def edits(self, state: State) -> Iterable[Edited]:
         """See `Workflow`."""
-        task = applying.task_at(state, path)
-        return task is not None and applying.is_worked(state, task, path)
+        for task in state.tasks.values():
+            if task.commit and task.completed_by != "person" and task.status is TaskStatus.COMPLETED:
+                number = state.work.get(task.id, NO_WORK).number
+                yield Edited(layout.work_file(task.id, number), task.commit, f"{task.id} {task.title}")
 
-    def redo(self, state: State, paths: Sequence[str]) -> Sequence[str]:
+    def redo(self, state: State, actions: Sequence[str]) -> str:
         """See `Workflow`."""
-        tasks = [task for path in paths if (task := applying.task_at(state, path)) is not None]
-        return [command_line("task", "reopen", task.id, "--session", state.ref.id) for task in tasks]
+        tasks = [task.id for path in actions if (task := applying.task_at(state, path)) is not None]
+        return command_line("task", "reopen", *tasks, "--session", state.ref.id)
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""
