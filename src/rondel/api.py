@@ -25,6 +25,7 @@ from rondel import config as settings
 from rondel.agents import roster
 from rondel.agents.base import Agent
 from rondel.agents.branches import Branches
+from rondel.agents.restore import cut_short, restore
 from rondel.agents.settings import AgentSettings
 from rondel.agents.workspaces import Workspaces
 from rondel.agents.worktrees import Worktrees
@@ -260,9 +261,13 @@ class Hall:
         return None
 
     @cached_property
+    def _trees(self) -> Worktrees:
+        """Who only looks, or puts right what was cut short, needs no settings and no folder for worktrees."""
+        return Worktrees(self.root, Path(os.devnull))
+
+    @cached_property
     def _branches(self) -> Branches:
-        """Who only looks needs no settings, and no folder for worktrees."""
-        return Branches(Worktrees(self.root, Path(os.devnull)))
+        return Branches(self._trees)
 
     def last_report(self, ref: SessionRef) -> Report | None:
         """How the last run of a session ended, as far as anybody knows."""
@@ -315,7 +320,7 @@ class Hall:
 
     def doctor(self, *, repair: bool = False) -> list[tuple[str, Problem]]:
         """What is wrong, each with its session; with `repair`, after mending what can be mended."""
-        found: list[tuple[str, Problem]] = []
+        found: list[tuple[str, Problem]] = [("", p) for p in self._cut_moves(repair=repair)]
         for name in self.workflow_names():
             found += self.workflow(name).doctor(str(self.root), repair=repair)
         known = {(s, p.rule, p.file) for s, p in found}
@@ -324,6 +329,22 @@ class Hall:
                 if (ref.name, problem.rule, problem.file) not in known:
                     found.append((ref.name, problem))
         return found
+
+    def _cut_moves(self, *, repair: bool) -> list[Problem]:
+        """Checkouts in which git was killed while it moved a branch for us."""
+        rule, words = "cut-move", "git was cut off while it updated the files here"
+        cut = [str(folder) for folder in cut_short(self._trees)]
+        if not repair or not cut:
+            mends = f"`{command_line('doctor', '--repair')}` puts them right; what you wrote since stays"
+            return [Problem(rule, folder, words, mends) for folder in cut]
+        try:
+            done = {str(one.folder): one.words for one in restore(self._trees)}
+        except RondelError as e:
+            return [Problem(rule, folder, f"{words}: {e}") for folder in cut]
+        return [
+            Problem(rule, folder, done.get(folder, "the lock of the index is gone"), repaired=True)
+            for folder in cut
+        ]
 
     def _copy(self, ref: SessionRef) -> Problem | None:
         """That another session has the same id; None where none has."""

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from scratch import environment, git, meta, repository, rondel
 
+from rondel.agents.checkout import MOVES, Checkout
+from rondel.agents.worktrees import Worktrees
+
 FILES = 6
 FILTER = """\
 if [ -e {folder}/armed ] && [ "$(pwd -P)" = {root} ]; then
@@ -30,6 +33,13 @@ KILL = """p=$PPID
     done
     rm {folder}/armed
     kill -9 $p"""
+
+
+KILL_BOTH = KILL.replace(
+    "kill -9 $p",
+    "read -r _ _ _ script _ < /proc/$p/stat; read -r _ _ _ driver _ < /proc/$script/stat\n"
+    "    kill -9 $driver $script $p",
+)
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +104,42 @@ def test_a_git_that_is_killed_while_it_merges_changes_nothing_and_the_same_comma
     refused = finish(root)
     assert refused.returncode == 1
     assert "was not merged into main" in refused.stderr
+    assert "next: rondel feature finish 001-add --merge --force\n" in refused.stderr
     assert (git(root, "rev-parse", "HEAD"), git(root, "status", "--porcelain")) == (before, "")
     assert finish(root).returncode == 0
     assert_merged(root)
+
+
+def test_a_move_that_was_cut_short_is_named_by_doctor_and_put_right_by_its_repair(root):
+    before = git(root, "rev-parse", "HEAD")
+    arm(root, KILL_BOTH)
+    assert finish(root).returncode == -signal.SIGKILL
+    assert (root / ".git/index.lock").exists()
+    assert git(root, "status", "--porcelain") != "", "files of two commits side by side"
+    sick = rondel(root, "doctor")
+    assert sick.returncode == 1
+    assert f"cut-move: {root}: git was cut off while it updated the files here" in sick.stdout
+    assert "next: rondel doctor --repair" in sick.stderr
+    trees = Worktrees(root, root.parent)
+    with trees.locked(MOVES):  # somebody is at it
+        assert "cut-move" not in rondel(root, "doctor", "--repair").stdout
+    repaired = rondel(root, "doctor", "--repair")
+    assert repaired.returncode == 0, repaired.stdout
+    assert "repaired" in repaired.stdout
+    assert (git(root, "rev-parse", "HEAD"), git(root, "status", "--porcelain")) == (before, "")
+    assert not (root / ".git/index.lock").exists()
+    assert rondel(root, "doctor").returncode == 0
+    assert finish(root).returncode == 0
+    assert_merged(root)
+
+
+def test_a_lock_of_ours_without_a_step_is_removed_by_doctors_repair(root):
+    here = Checkout.at(root)
+    own, lock = (here.git_dir / name for name in here.own_lock())
+    own.rename(lock)
+    assert "cut-move" in rondel(root, "doctor").stdout
+    assert rondel(root, "doctor", "--repair").returncode == 0
+    assert not lock.exists()
 
 
 def test_ctrl_c_while_git_merges_waits_for_git(root):

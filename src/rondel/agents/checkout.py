@@ -26,7 +26,7 @@ from rondel.model.versions import VERSION, message, newer
 MOVES = "moves"  # the lock of everything here: one move at a time in a repository
 BUSY_S = 5.0  # for which a git of the person's own is waited for
 NOTE = "rondel-move.json"
-_LOCKED = b"rondel moves a branch here; if it was killed, `rondel resume SESSION` puts the files right\n"
+_LOCKED = b"rondel moves a branch here; if it was killed, `rondel doctor --repair` puts the files right\n"
 
 
 @dataclass(frozen=True)

@@ -133,10 +133,8 @@ def _check(here: Checkout, git: Git, step: Move) -> None:
     """GitError where git is busy with something else, or a path does not hold what was committed."""
     head = git.run("symbolic-ref", "--quiet", "HEAD").out.strip()
     if head != step.ref or any((here.git_dir / name).exists() for name in _BUSY_WITH):
-        raise GitError(
-            f"git is in the middle of something in {here.folder}; end that first: "
-            f"git -C {quoted(here.folder)} status"
-        )
+        see = f"git -C {quoted(here.folder)} status"
+        raise GitError(f"git is in the middle of something in {here.folder}; end that first: {see}", then=see)
     now = git("rev-parse", "--verify", step.ref)
     if now != step.before or not git.run("merge-base", "--is-ancestor", step.before, step.after).ok:
         raise GitError(f"{step.ref} in {here.folder} is not where it was")
@@ -146,7 +144,7 @@ def _check(here: Checkout, git: Git, step: Move) -> None:
     tracked = changed & touched.tracked
     others = _others(here.folder, touched) | (changed & touched.added)
     if tracked or others:
-        raise GitError(_advice(here, git, step, sorted(tracked), sorted(others)))
+        raise _in_the_way(here, git, step, sorted(tracked), sorted(others))
 
 
 def _touched(git: Git, step: Move) -> _Touched:
@@ -200,7 +198,9 @@ def _there(folder: Path, name: str, tracked: frozenset[str]) -> list[str]:
     return [n for n in inside if n not in tracked]
 
 
-def _advice(here: Checkout, git: Git, step: Move, tracked: Sequence[str], others: Sequence[str]) -> str:
+def _in_the_way(
+    here: Checkout, git: Git, step: Move, tracked: Sequence[str], others: Sequence[str]
+) -> GitError:
     """Which files are in the way, and a command that puts them aside; they are not committed anywhere."""
     names = [*tracked, *others]
     more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
@@ -215,4 +215,4 @@ def _advice(here: Checkout, git: Git, step: Move, tracked: Sequence[str], others
     commit = (
         "Commit them, or put them aside" if tracked and not others else "Move them away, or put them aside"
     )
-    return f"{words}; {kind}: {shown}{more}.\n{commit}, then go on: {put}"
+    return GitError(f"{words}; {kind}: {shown}{more}.\n{commit}, then go on: {put}", then=put)

@@ -49,6 +49,17 @@ def restore(trees: Worktrees) -> list[Restored]:
         return [done for here in cut if (done := restore_checkout(here)) is not None]
 
 
+def cut_short(trees: Worktrees) -> list[Path]:
+    """The checkouts in which a move was cut short; none while one is under way, which looks the same."""
+    if not any(here.is_cut for here in _checkouts(trees)):
+        return []
+    try:
+        with trees.locked(MOVES, wait_s=0):
+            return [here.folder for here in _checkouts(trees) if here.is_cut]
+    except GitError:
+        return []
+
+
 def _checkouts(trees: Worktrees) -> Iterable[Checkout]:
     common = trees.common
     yield Checkout(common.parent, common) if common.name == ".git" else Checkout.at(trees.repo)

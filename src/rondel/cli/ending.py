@@ -122,7 +122,7 @@ def _merge(hall: Hall, state: State) -> str:
     try:
         merged = hall.workspaces().merge(branch, here, words)
     except GitError as e:
-        raise RondelError(f"{branch} was not merged into {here}: {e}") from e
+        raise GitError(f"{branch} was not merged into {here}: {e}", then=e.then) from e
     if isinstance(merged, Conflict):
         files = _some(list(merged.files))
         raise RondelError(f"{branch} was not merged into {here}: conflicts in {files}; nothing was changed")

@@ -356,5 +356,12 @@ def finish(feature: str | None, force: bool, reason: str, **ways: bool) -> None:
         now: State = hall.state(ref)  # another command may have gone on while this one asked
         if now.ended and FINISH not in now.foreign:
             raise NothingToDo(f"{ref.name} is {word(now.meta, 'status')} already")
-        for line in end_feature(hall, ref, now, Way(way), force=force, reason=reason):
-            click.echo(line)
+        try:
+            for line in end_feature(hall, ref, now, Way(way), force=force, reason=reason):
+                click.echo(line)
+        except GitError as e:
+            why = ("--reason", reason) if reason else ()
+            again = command_line(
+                "feature", FINISH, ref.id, f"--{way}", *(("--force",) if force else ()), *why
+            )
+            raise GitError(str(e), then=e.then or again) from e
