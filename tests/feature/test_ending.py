@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -167,6 +168,21 @@ def test_ctrl_c_while_git_merges_waits_for_git(root):
     assert git(root, "status", "--porcelain") == ""
     assert not (root / ".git/index.lock").exists()
     assert finish(root).returncode == 0
+    assert_merged(root)
+
+
+def test_who_signs_commits_hears_that_the_merge_is_not_signed_and_what_signs_it(root):
+    key = root.parent / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    settings = {"commit.gpgSign": "true", "gpg.format": "ssh", "user.signingKey": str(key)}
+    for name, value in settings.items():
+        git(root, "config", name, value)
+    done = finish(root)
+    assert done.returncode == 0, done.stderr
+    told = re.search(r"the merge commit is not signed; to sign it: (.+)", done.stdout)
+    assert told is not None, done.stdout
+    subprocess.run(told[1], shell=True, cwd=root, env=environment(root.parent), check=True)
+    assert "gpgsig" in git(root, "cat-file", "commit", "HEAD")
     assert_merged(root)
 
 

@@ -53,6 +53,7 @@ def end_feature(
         hall.check_branch(ref)
     if way is Way.MERGE:
         yield _merge(hall, state)
+        yield from _unsigned(hall)
     elif way is Way.PR:
         yield _pull_request(hall, state)
     if ours and way is not Way.KEEP:
@@ -127,6 +128,17 @@ def _merge(hall: Hall, state: State) -> str:
         files = _some(list(merged.files))
         raise RondelError(f"{branch} was not merged into {here}: conflicts in {files}; nothing was changed")
     return f"merged {branch} into {here}"
+
+
+def _unsigned(hall: Hall) -> Iterator[str]:
+    """What is said to a person who signs commits.
+
+    A program that signs may ask something, and is named by settings that agents can write: no git of ours
+    starts one.
+    """
+    signs = hall.look.git("config", "--type=bool", "--get", "commit.gpgSign", check=False).strip() == "true"
+    if signs and "\ngpgsig" not in hall.look.git("cat-file", "commit", "HEAD"):
+        yield "the merge commit is not signed; to sign it: git commit --amend --no-edit -S"
 
 
 def _pull_request(hall: Hall, state: State) -> str:

@@ -21,7 +21,7 @@ from rondel.workflows.task import plan as planning
 from rondel.workflows.task import read as reading
 from rondel.workflows.task.proposals import proposal
 from rondel.workflows.task.schema import OPEN, TaskStatus
-from rondel.workflows.task.state import NO_WORK, State
+from rondel.workflows.task.state import NO_WORK, SessionStatus, State
 from rondel.workflows.task.summarise import summary
 
 ROUNDS_TRIED = 20  # of work on a task, by which its mark is looked for
@@ -64,7 +64,9 @@ class TaskWorkflow(Workflow[State]):
                 yield Edited(layout.work_file(task.id, number), task.commit, f"{task.id} {task.title}")
 
     def redo(self, state: State, actions: Sequence[str]) -> str:
-        """See `Workflow`."""
+        """See `Workflow`. A session that a person ended is over: nothing of it is done again by the way."""
+        if state.session.status is SessionStatus.COMPLETED:
+            return ""
         tasks = [task.id for path in actions if (task := applying.task_at(state, path)) is not None]
         return command_line("task", "reopen", *tasks, "--session", state.ref.id)
 
