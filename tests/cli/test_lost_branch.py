@@ -129,7 +129,7 @@ def lose(world: World, how: str, branch: str = "main") -> None:
     world.git("switch", "-q", here)
 
 
-SHOWING = [("status",), ("status", "task:WFS-add-it"), ("doctor",), ("task", "validate")]
+SHOWING = [("status",), ("status", "task:WFS-add-it"), ("doctor",), ("task", "validate"), ("task", "todo")]
 GOING_ON = [("task", "run"), ("task", "complete"), ("run", "task:WFS-add-it"), ("resume", "task:WFS-add-it")]
 
 
@@ -156,6 +156,7 @@ def test_an_edit_that_is_gone_is_said_by_every_command_that_shows_and_refused_by
         said = done.rondel(*command)
         assert "main does not hold it any more" in said.out + said.err, command
         assert "IMPL-2" in said.out + said.err, command
+    assert "(edits lost)" in done.rondel("task", "sessions").out
     for command in GOING_ON:
         said = done.rondel(*command)
         assert said.code == 1, (command, said)

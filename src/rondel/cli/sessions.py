@@ -31,7 +31,7 @@ from rondel.cli.live import clock, cost, cost_json, number
 from rondel.cli.tables import table
 from rondel.errors import UsageError
 from rondel.model.commands import command_line
-from rondel.model.summary import EDITS_LOST, Problem, Status, Summary
+from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
 
@@ -68,8 +68,8 @@ def status(session: str | None, as_json: bool, explain: bool) -> None:
     for ref, found in rows:
         if found.status is Status.WAITING and found.waiting_for:
             click.echo(f"{ref.name} waits for: {found.waiting_for}")
-        for problem in (p for p in found.problems if p.rule == EDITS_LOST):
-            click.echo(f"{ref.name}: {problem.message}; next: {found.next}")
+        if found.edits_lost:
+            click.echo(f"{ref.name}: {found.edits_lost.message}; next: {found.next}")
     for ref, _ in rows if explain else ():
         click.echo(ref.name)
         _print_origins(hall, ref)
@@ -109,7 +109,7 @@ def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> N
     _print_table([(ref, found)])
     for problem in found.problems:
         click.echo(f"  {problem.rule}: {problem.file}: {problem.message}")
-        if problem.rule == EDITS_LOST:
+        if problem == found.edits_lost:
             click.echo(f"    {problem.repair}")
     if found.foreign:
         click.echo(f"  not made by Rondel: {', '.join(found.foreign)}")
@@ -143,10 +143,6 @@ def _print_origins(hall: Hall, ref: SessionRef) -> None:
         click.echo(f"  {origin.file}  {origin.words}")
 
 
-def _is_lost(found: Summary) -> bool:
-    return any(p.rule == EDITS_LOST for p in found.problems)
-
-
 def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
     shown = []
     for ref, found in rows:
@@ -154,7 +150,7 @@ def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
         # One clock for all: workflows keep their times in different zones.
         updated = f"{found.updated_at.astimezone():%Y-%m-%d %H:%M}" if found.updated_at else ""
         mark = " (not made by Rondel)" if found.foreign and found.status is Status.COMPLETED else ""
-        mark += " (edits lost)" if _is_lost(found) else " (!)" if found.problems else ""
+        mark += " (edits lost)" if found.edits_lost else " (!)" if found.problems else ""
         shown.append((ref.name, found.status.value + mark, found.phase, progress, updated))
     screen = console()
     if shown:
@@ -190,6 +186,8 @@ def _watch_view(screen: Console, hall: Hall, ref: SessionRef) -> RenderableType:
     spent = cost(hall.spent(ref))
     head = f"{ref.name}: {found.status.value}, {found.phase}{progress}" + (f", {spent}" if spent else "")
     view: list[RenderableType] = [Text(head, style="bold")]
+    if found.edits_lost:
+        view.append(Text(found.edits_lost.message))
     rows = beat.get("actions") if found.status is Status.RUNNING else None
     shown = [_watch_row(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     if shown:

@@ -27,7 +27,7 @@ from rondel.errors import Held, NothingToDo, RondelError, UsageError
 from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.identity import Identity, home
 from rondel.model.plain import visible
-from rondel.model.summary import EDITS_LOST, Status
+from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.workflows.task import files, ids, layout, trust
 from rondel.workflows.task.apply import declared, reopened, reopened_by_person
@@ -136,7 +136,13 @@ def sessions(as_json: bool) -> None:
     rows = [(ref, _state(hall, ref)) for ref in hall.sessions("task")]
     if as_json:
         found = [
-            {"id": r.id, "status": str(effective_status(s)), "active": s.is_marked, "phase": str(s.phase)}
+            {
+                "id": r.id,
+                "status": str(effective_status(s)),
+                "active": s.is_marked,
+                "phase": str(s.phase),
+                "edits_lost": hall.summary(r).edits_lost is not None,
+            }
             for r, s in rows
         ]
         emit({"sessions": found})
@@ -144,9 +150,8 @@ def sessions(as_json: bool) -> None:
     for ref, state in rows:
         done = f"{state.front.completed}/{len(state.graph.leaves)}"
         mark = "*" if state.is_marked else " "
-        click.echo(
-            f"{mark} {ref.id}  {effective_status(state)}  {state.phase}  {done}  {state.session.project}"
-        )
+        status = f"{effective_status(state)}{' (edits lost)' if hall.summary(ref).edits_lost else ''}"
+        click.echo(f"{mark} {ref.id}  {status}  {state.phase}  {done}  {state.session.project}")
 
 
 @command.command()
@@ -551,8 +556,9 @@ def validate(session: str | None, as_json: bool) -> None:
         for f in state.unread.values()
     ]
     found += [{"file": f.file, "rule": f.rule, "message": f.message} for f in state.findings]
-    lost = [p for p in hall.summary(ref).problems if p.rule == EDITS_LOST]
-    found += [{"file": p.file, "rule": p.rule, "message": p.message} for p in lost]
+    summary = hall.summary(ref)
+    lost = summary.edits_lost
+    found += [{"file": lost.file, "rule": lost.rule, "message": lost.message}] if lost else []
     if as_json:
         emit_json(found)
     else:
@@ -564,7 +570,7 @@ def validate(session: str | None, as_json: bool) -> None:
         if not found:
             say(f"{len(state.tasks)} tasks, no rule is broken")
         if lost:
-            say(f"next: {hall.summary(ref).next}")
+            say(f"next: {summary.next}")
     sys.exit(1 if found else 0)
 
 
@@ -576,3 +582,5 @@ def todo(session: str | None) -> None:
     ref = _session(hall, session)
     _redraw(hall, ref)
     click.echo((hall.root / ref.folder / layout.TODO).read_text(encoding="utf-8"), nl=False)
+    if lost := hall.summary(ref).edits_lost:
+        say(f"{ref.name}: {lost.message}; `{command_line('status', ref.name)}` says what to do")

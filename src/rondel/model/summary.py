@@ -59,3 +59,8 @@ class Summary:
     next: str = ""  # the command a person would type now
     state: dict[str, object] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()  # what counts as done and was not done by Rondel: a round, a phase, a cycle
+
+    @property
+    def edits_lost(self) -> Problem | None:
+        """That its branch does not hold what counts as done: said wherever the session is shown."""
+        return next((p for p in self.problems if p.rule == EDITS_LOST), None)
