@@ -83,7 +83,7 @@ for x in a [v] b; do :; done; printf %s [v]
 printf '%s' "[v]" && : "it's"
 """)
 
-# In each the value, or a variable that holds it, would be evaluated again, or names a command or a file.
+# In each the value would be evaluated again, or names a command or a file, or nothing shows that it does not.
 EVALUATED = _commands(r"""
 declare -a x=[v]
 declare -a x; declare x=[v]
@@ -98,7 +98,6 @@ bash < <(echo [v])
 sh -s < <(printf %s '[v]')
 . /dev/fd/3 3< <(echo [v])
 exec <<< [v]; sh
-exec < <(echo [v])
 echo [v] > f.sh; sh f.sh
 echo [v] > f.sh; . ./f.sh
 printf '%s\n' [v] >> run; chmod +x run; ./run
@@ -213,7 +212,6 @@ su -c [v]
 su me -c '[v]'
 echo [v] | xargs -I{} sh -c 'echo {}'
 xargs [v]
-xargs -I{} echo [v] < x
 find . -exec [v] \;
 find . -exec sh -c '[v]' \;
 find . -execdir echo [v] \;
@@ -340,6 +338,629 @@ cat <> [v]
 while read x; do :; done < [v]
 bash x.sh > "[v]"
 x="`printf %s. \"[v]\"`"
+e=eval; $e [v]
+$SHELL -c [v]
+$BASH -c [v]
+${BASH} -c [v]
+"$BASH" -c "[v]"
+/bin/b?sh -c [v]
+/bin/ba* -c [v]
+/bin/{bash,-c,[v]}
+{bash,-c} [v]
+{ev,e}val [v]
+c=-c; bash $c [v]
+c=-c; bash "$c" "[v]"
+a=(bash -c); "${a[@]}" [v]
+a=(bash -c); ${a[@]} [v]
+a=(bash -c [v]); "${a[@]}"
+set -- bash -c [v]; "$@"
+c=-v; printf $c [v] x
+x=[v]; y=x; echo $((y))
+x=[v]; y=x; echo $(($y))
+x=[v]; y=x; z=y; echo $((z+1))
+n=[v]; echo $(($n))
+n=[v]; echo $((${n}))
+x=[v]; y=x; echo ${!y}
+x=[v]; y='x'; declare -n r=$y; echo $((r))
+declare -i q; for q in [v]; do :; done
+declare -i q; read q <<< [v]
+declare -i q; mapfile -t q <<< [v]
+declare -ix q; q=[v]
+typeset -i q; q=[v]
+local -i q; q=[v]
+f() { local -i q=[v]; }; f
+export -i q; q=[v]
+declare +x -i q; q=[v]
+declare -i 'q'; q=[v]
+o=-i; declare $o q; q=[v]
+command declare -i q; q=[v]
+builtin declare -i q; q=[v]
+OPTIND=[v]; getopts a x
+OPTIND=[v]
+HISTCMD=[v]
+SRANDOM=[v]
+RANDOM=[v]
+SECONDS=[v]
+BASH_ARGV0=[v]
+for OPTIND in [v]; do :; done
+for HISTCMD in [v]; do :; done
+for SRANDOM in [v]; do :; done
+read OPTIND <<< [v]
+read -r HISTCMD <<< [v]
+export OPTIND=[v]
+export SRANDOM=[v]
+declare HISTCMD=[v]
+declare -g OPTIND=[v]
+: ${OPTIND:=$x}; x=[v]
+x=[v]; unset OPTIND; : ${OPTIND:=$x}
+printf -v OPTIND %s [v]
+printf -v[v] x
+printf -v 'a[0]' [v]; echo $((a))
+printf -v q %s [v]; echo $((q))
+printf -v q %s [v]; eval $q
+echo [v] > z; bash < z
+echo [v] > z; bash z
+echo [v] > z; cat z | bash
+echo [v] > z; $(<z)
+echo [v] > z; eval "$(<z)"
+echo [v] > z; . ./z
+echo [v] > z; source z
+echo [v] > z; x=$(<z); echo $((x))
+echo [v] > n; n=$(<n); echo $((n))
+echo [v] > n; read n < n; echo $((n))
+echo [v] > z; cp z y; bash y
+echo [v] > z; dd if=z of=y; sh y
+echo [v] | tee z; sh z
+echo [v] | tee z > /dev/null; sh z
+echo [v] > z; ln -s z y; sh y
+echo [v] > z; mv z y.sh; bash y.sh
+echo [v] > notes.txt; cp notes.txt y.sh; bash y.sh
+echo [v] > notes.txt; bash notes.txt
+echo [v] > notes.txt; bash ./notes.txt
+echo [v] > notes.txt; . ./notes.txt
+echo [v] > notes.txt; cat notes.txt | sh
+echo [v] > notes.txt; chmod +x notes.txt; ./notes.txt
+echo [v] > notes.txt; BASH_ENV=notes.txt bash x.sh
+echo [v] > notes.txt; export BASH_ENV=$PWD/notes.txt; bash x.sh
+echo [v] > notes.txt; ENV=./notes.txt sh -i -c true
+echo [v] > notes.txt; sed -f notes.txt x
+echo [v] > notes.txt; awk -f notes.txt x
+echo [v] > notes.txt; make -f notes.txt
+echo [v] > notes.txt; python3 notes.txt
+echo [v] > notes.txt; x=$(cat notes.txt); echo $((x))
+echo [v] > notes.txt; mapfile -t x < notes.txt; echo $((x))
+echo [v] > notes.txt; while read x; do echo $((x)); done < notes.txt
+echo [v] > notes.txt; bash $(ls *.txt)
+echo [v] > notes.txt; for f in *.txt; do bash $f; done
+echo [v] > notes.txt; bash n*.txt
+echo [v] > notes.txt; xargs -a notes.txt bash -c
+echo [v] > notes.txt; xargs -I{} bash -c '{}' < notes.txt
+echo [v] > notes.txt; find . -name notes.txt -exec bash {} \;
+echo [v] > notes.txt; find . -name 'n*.txt' -exec sh -c '. {}' \;
+echo [v] > notes.txt; trap '. ./notes.txt' EXIT
+echo [v] > notes.txt; env bash notes.txt
+echo [v] > notes.txt; git config alias.x '!sh notes.txt'; git x
+echo [v] > z; sed -f z x
+echo [v] > m.py; python3 -m m
+echo [v] > sitecustomize.py; python3 x.py
+echo [v] > sitecustomize.py; PYTHONPATH=. python3 -c 1
+echo [v] > conftest.py; pytest
+echo [v] > Makefile; make
+echo [v] > .git/config; git status
+echo [v] > z; ./z
+echo [v] > z; chmod +x z; PATH=.:$PATH; z
+exec 3> z; echo [v] >&3; bash z
+exec > z; echo [v]; exec > /dev/null; bash z
+{ echo [v]; } > z; bash z
+f() { echo [v]; } > z; f; bash z
+f() { echo [v]; }; f > z; bash z
+if true; then echo [v]; fi > z; sh z
+for x in [v]; do echo "$x"; done > z; sh z
+printf %s [v] | cat > z; sh z
+cat > z <<E⏎[v]⏎E⏎sh z
+cat <<< [v] > z; sh z
+echo [v] | sort -o z; sh z
+echo [v] | dd of=z; sh z
+echo [v] | split - z; sh zaa
+echo [v] | awk '{print > "z"}'; sh z
+echo [v] | sed 'w z'; sh z
+echo [v] | sed -n 'w z'; . ./z
+awk -v x=[v] 'BEGIN{print x > "z"}'; sh z
+python3 -c 'import sys; open("z","w").write(sys.argv[1])' [v]; sh z
+bash -c 'echo "$1" > z' bash [v]; sh z
+bash -c 'echo "$1" > z; sh z' bash [v]
+export X=[v]; env > z; . ./z
+export X=[v]; printenv X | sh
+export X=[v]; printenv X > z; sh z
+x=[v]; declare -p x > z; . ./z
+x=[v]; set > z; . ./z
+f(){ echo [v]; }; f | bash
+f(){ bash; }; f <<< [v]
+f(){ bash; }; echo [v] | f
+f(){ "$@"; }; f bash -c [v]
+f(){ $1; }; f [v]
+f(){ eval "$1"; }; f [v]
+f(){ echo $(($1)); }; f [v]
+f(){ sh -c "$1"; }; f [v]
+f(){ cat | sh; }; f <<< [v]
+f(){ read x; $x; }; f <<< [v]
+f(){ read x; echo $((x)); }; echo [v] | f
+f(){ make -f -; }; f <<< [v]
+g(){ f; }; f(){ make -f -; }; echo [v] | g
+echo() { eval "$@"; }; echo [v]
+cat() { bash; }; echo [v] | cat
+function tool { bash -c "$1"; }; tool [v]
+echo [v] > >(bash)
+exec 3> >(bash); echo [v] >&3
+echo [v] | tee >(bash)
+exec 3> >(make -f -); echo [v] >&3
+split --filter=[v] x
+echo [v] | split --filter=bash
+echo [v] | split --filter='bash -s' -
+echo x | split --filter="[v]"
+echo [v] | make -f -
+make -f - <<< [v]
+make -f /dev/stdin <<< [v]
+make -f <(echo [v])
+make --eval=[v]
+make SHELL=[v]
+python3 -m timeit [v]
+python3 -m timeit -s [v]
+python3 -m pdb -c [v]
+python3 -m code <<< [v]
+python3 -c 'import sys; exec(sys.argv[1])' [v]
+python3 -c 'import os,sys; os.system(sys.argv[1])' [v]
+python3 -c 'eval(input())' <<< [v]
+python3 - [v] <<< 'x'
+python3 <(echo [v])
+python3 -ic [v]
+python3 -Wignore -c [v]
+perl -ne 'print' [v]
+perl -pe 1 [v]
+perl -e 'system @ARGV' [v]
+perl -e 'open F, shift' [v]
+awk 'BEGIN{system(ARGV[1])}' [v]
+awk -v x=[v] 'BEGIN{system(x)}'
+awk -v x=[v] 'BEGIN{x | getline}'
+awk -v x=[v] 'BEGIN{print | x}'
+echo [v] | awk '{system($0)}'
+echo [v] | awk '{print | "sh"}'
+echo [v] | awk '{$0 | getline; print}'
+echo [v] | sed 's/x/x/e'
+echo [v] | sed -n '1e'
+echo [v] | sed e
+echo [v] | sed 's/.*/&/e'
+echo [v] | sed '1!G;h;$!d;e'
+sed -f <(echo [v]) x
+sed --file=<(echo [v]) x
+sed -s -e [v] x
+sed -n "[v]p" x
+sed "s/a/[v]/" x
+x=[v]; awk -v y=$x '{print y}' f
+x=[v]; timeout $x make test
+x=[v]; nice -n $x make
+x=[v]; env $x true
+x=[v]; [ -n $x ]
+x=[v]; [ $x = a ]
+x=[v]; test $x
+[ [v] -a -n x ]
+[ [v] [v] ]
+x=[v]; [ -v "$x" ]
+o=-v; [ $o [v] ]
+o=-v; test "$o" [v]
+x=[v]; [[ -v $x ]]
+x=[v]; [[ $x -eq 0 ]]
+x=[v]; y=x; [[ y -gt 0 ]]
+x=[v]; [[ 1 -lt x ]]
+x=[v]; y='x'; [[ $y -eq 0 ]]
+a[0]=[v]; echo $((a))
+a=([v]); echo $((a[0]))
+a=([v]); echo ${#a[a]}
+declare -A m; m[k]=[v]; echo $((m[k]))
+declare -A m; x=[v]; m[$x]=1
+declare -A m; x=[v]; echo ${m[$x]}
+x=[v]; a=(1 2); echo ${a[x]}
+x=[v]; y=x; a=(1 2); echo ${a[y]}
+x=[v]; y=x; s=abc; echo ${s:y}
+x=[v]; s=abc; echo ${s:0:x}
+x=[v]; y=x; (( y ))
+x=[v]; y=x; (( z = y + 1 ))
+x=[v]; let "y=x"
+x=[v]; y=x; let z=y
+x=[v]; for ((i=x;i<1;i++)); do :; done
+x=[v]; y=$x; for ((i=0;i<y;i++)); do :; done
+x=[v]; printf %d $((x))
+x=[v]; y=x; echo $[$y]
+x=[v]; exit $((x))
+x=[v]; shift $((x))
+x=[v]; echo {1..$((x))}
+x=[v]; echo ${x@E}
+x=[v]; y=x; echo ${!y@P}
+x=[v]; y=x; echo "${!y}"
+x=[v]; unset "a[$x]"
+x=[v]; read "a[$x]" <<< 1
+x=[v]; read a[$x] <<< 1
+x=[v]; mapfile -C "$x" -c 1 a <<< 1
+x=[v]; mapfile -t -C 'eval' -c 1 a <<< [v]
+x=[v]; getopts "$x" y
+x=[v]; wait -p "$x"
+trap 'eval "$x"' EXIT; x=[v]
+trap '$x' EXIT; x=[v]
+trap 'echo $((x))' EXIT; x=[v]
+trap -- [v] DEBUG
+x=[v]; PS4=$x; set -x; :
+x=[v]; PROMPT_COMMAND=$x
+x=[v]; declare "a=$x"
+x=[v]; declare $x
+x=[v]; export "$x"
+x=[v]; readonly "$x"
+x=[v]; alias q="$x"; q
+shopt -s expand_aliases; alias q=eval; q [v]
+x=[v]; enable -f "$x" y
+x=[v]; complete -W "$x" q; compgen -W "$x"
+compgen -W [v]
+x=[v]; compgen -C "$x"
+x=[v]; bind -x "$x"
+x=[v]; fc -s "$x"
+x=[v]; hash -p "$x" ls; ls
+hash -p /bin/bash q; q -c [v]
+x=[v]; coproc $x
+coproc bash; echo [v] >&${COPROC[1]}
+x=[v]; command $x
+x=[v]; exec $x
+x=[v]; env $x
+x=[v]; env -S "$x"
+env bash -c [v]
+env -i bash -c [v]
+env -u X bash -c [v]
+env -C / bash -c [v]
+env --split-string=[v]
+sudo bash -c [v]
+sudo -u root -- bash -c [v]
+nice bash -c [v]
+nice -n 5 bash -c [v]
+nohup bash -c [v]
+time bash -c [v]
+timeout 5 bash -c [v]
+timeout -k 1 5 bash -c [v]
+timeout --signal=9 5 bash -c [v]
+stdbuf -oL bash -c [v]
+setsid bash -c [v]
+command -p bash -c [v]
+exec bash -c [v]
+exec -a x bash -c [v]
+busybox sh -c [v]
+setarch x86_64 bash -c [v]
+linux64 bash -c [v]
+x86_64 bash -c [v]
+setpriv bash -c [v]
+/lib64/ld-linux-x86-64.so.2 /bin/bash -c [v]
+unshare bash -c [v]
+fakeroot bash -c [v]
+run-parts --arg=[v] .
+strace -o x bash -c [v]
+prlimit bash -c [v]
+choom -n 0 -- bash -c [v]
+script -qc [v] /dev/null
+script -q -c "[v]" /dev/null
+flock z bash -c [v]
+flock z -c [v]
+ssh-agent bash -c [v]
+dbus-run-session -- bash -c [v]
+xargs bash -c <<< [v]
+xargs -I% bash -c % <<< [v]
+echo [v] | xargs -I{} bash -c '{}'
+echo [v] | xargs -I{} sh -c "echo {}"
+echo [v] | xargs -0 bash -c
+echo [v] | xargs sh -c
+echo [v] | xargs -n1 env
+echo [v] | xargs -d '\n' bash -c
+echo [v] | xargs env
+echo [v] | xargs xargs
+echo [v] | xargs -i bash -c {}
+echo [v] | xargs --replace bash -c {}
+echo [v] | xargs timeout 5
+find . -maxdepth 0 -exec bash -c [v] \;
+find . -maxdepth 0 -exec bash -c 'eval "$1"' bash [v] \;
+x=[v]; find . -maxdepth 0 -exec $x \;
+c=-exec; find . -maxdepth 0 $c bash -c [v] \;
+find . -maxdepth 0 -execdir sh -c "[v]" \;
+tar -cf /dev/null --checkpoint=1 --checkpoint-action=exec=[v] x
+tar -cf /dev/null -I [v] x
+tar cf /dev/null --use-compress-program=[v] x
+tar cf x.tar --to-command [v] x
+o=--checkpoint-action=exec=; tar -cf /dev/null --checkpoint=1 "$o"[v] x
+zip -q x.zip x -T -TT [v]
+git -c alias.x='!f' x [v]
+git -c alias.x=![v] x
+git -c core.fsmonitor=[v] status
+git -c core.pager=[v] -p log
+git config alias.x '!eval'; git x [v]
+git config alias.x "![v]"; git x
+git filter-branch --tree-filter [v]
+git rebase -x [v] HEAD
+git grep --open-files-in-pager=[v] x
+git difftool -x [v]
+git difftool --extcmd=[v]
+git archive --remote=x --exec=[v] HEAD
+git ls-remote --upload-pack=[v] .
+git fetch --upload-pack=[v] .
+git push --receive-pack=[v] .
+git clone -c core.fsmonitor=[v] . y
+git clone -u [v] . y
+git send-email --sendmail-cmd=[v]
+git daemon --access-hook=[v]
+git init --template=[v] y
+o=-c; git $o alias.x=![v] x
+git [v]
+rsync -e [v] x y:z
+rsync --rsh=[v] x y:z
+wget --use-askpass=[v] http://127.0.0.1:1/
+wget -e [v] http://127.0.0.1:1/
+curl -K [v]
+curl -K - <<< [v]
+vim -c [v] -c q
+vim +[v] x
+ed x <<< [v]
+ex -sc [v] x
+vi -e -s x <<< [v]
+m4 <<< [v]
+echo [v] | m4
+m4 -D x=[v]
+dc -e [v]
+bc <<< [v]
+gdb -batch -ex [v]
+gdb -batch -x <(echo [v])
+sqlite3 :memory: [v]
+sqlite3 <<< [v]
+echo [v] | sqlite3
+tclsh <<< [v]
+echo [v] | tclsh
+tclsh <(echo [v])
+expect -c [v]
+node <<< [v]
+node -r [v] x.js
+node --import=[v] x.js
+node -pe [v]
+ruby -e [v]
+perl [v]
+perl -I [v] x.pl
+perl -M[v] x.pl
+perl -x <<< [v]
+ssh -oProxyCommand=[v] localhost
+ssh localhost [v]
+scp -S [v] x localhost:y
+man -P [v] ls
+man --pager=[v] ls
+less +[v] x
+PAGER=[v] git log
+GIT_PAGER=[v] git -p log
+GIT_EXTERNAL_DIFF=[v] git diff
+GIT_SSH=[v] git fetch
+GIT_ASKPASS=[v] git fetch
+x=[v]; PATH=$x:$PATH ls
+PERL5OPT=[v] perl x.pl
+PERL5LIB=[v] perl x.pl
+PYTHONPATH=[v] python3 x.py
+PYTHONSTARTUP=[v] python3 x.py
+RUBYOPT=[v] ruby x.rb
+MAKEFLAGS=[v] make
+CC=[v] make
+BASH_FUNC_x=[v] bash x.sh
+env PATH=[v] ls
+env BASH_ENV=[v] bash x.sh
+env "LD_PRELOAD=[v]" ls
+cmake -P <(echo [v])
+ninja -f <(echo [v])
+prove -e [v]
+jshell <<< [v]
+jrunscript -e [v]
+tmux new -d [v]
+screen -dm [v]
+at now <<< [v]
+batch <<< [v]
+crontab - <<< [v]
+sg root -c [v]
+runuser -c [v]
+chroot / bash -c [v]
+watch -n1 -g [v]
+parallel ::: [v]
+entr [v]
+npm exec -c [v]
+docker run x sh -c [v]
+docker exec it bash -c "[v]"
+kubectl exec p -- sh -c [v]
+poetry run python -c [v]
+uv run python3 -c [v]
+uv run bash -c [v]
+msgexec bash -c [v]
+msgfilter bash -c [v] < x
+gcc -wrapper [v] x.c
+gcc -x c -B[v] x.c
+openssl req -engine [v]
+socat - EXEC:[v]
+nc -e [v] localhost 1
+ld.so /bin/bash -c [v]
+perf stat bash -c [v]
+valgrind bash -c [v]
+$'ev\x61l' [v]
+$'\x65val' [v]
+ev\⏎al [v]
+"ev""al" [v]
+e"v"'a'l [v]
+ba''sh -c [v]
+bash -c"[v]"
+bash -"c" [v]
+bash -xc [v]
+bash --norc -c [v]
+bash -O extglob -c [v]
+bash +O extglob -c [v]
+bash -s [v] <<< x
+bash -s <<< [v]
+bash -i <<< [v]
+bash /dev/fd/0 <<< [v]
+bash /proc/self/fd/0 <<< [v]
+bash - <<< [v]
+bash -- /dev/stdin <<< [v]
+bash <(cat <<< [v])
+. <(echo [v])
+source /dev/stdin <<< [v]
+. /dev/fd/3 3<<< [v]
+bash <&3 3<<< [v]
+exec 0<<< [v]; bash
+exec < <(echo [v]); bash
+{ bash; } <<< [v]
+( sh ) <<< [v]
+while sh; do break; done <<< [v]
+if bash; then :; fi <<< [v]
+bash << E⏎[v]⏎E
+bash <<- E⏎[v]⏎E
+cat <<E⏎`bash -c "$x"`⏎E⏎x=[v]
+x=[v]; cat <<E⏎`$x`⏎E
+x=[v]; cat <<E⏎$($x)⏎E
+x=[v]; echo "`$x`"
+x=[v]; echo "$(eval $x)"
+x=[v]; echo `eval $x`
+x=[v]; echo <($x)
+x=[v]; echo "${y:-$($x)}"
+x=[v]; echo ${y:-`$x`}
+x=[v]; case $($x) in a) ;; esac
+x=[v]; y=$(bash -c "$x")
+x=[v]; y=($(bash <<< "$x"))
+x=[v]; [[ $($x) ]]
+x=[v]; : "$(( $(echo x) ))"
+y=$(echo x); x=[v]; echo $((y))
+read y <<< x; x=[v]; echo $((y))
+for y in x; do echo $((y)); done; x=[v]
+a=(x); x=[v]; echo $((a))
+a=(x); x=[v]; echo $((a[0]))
+y=${z:-x}; x=[v]; echo $((y))
+: ${y:=x}; x=[v]; echo $((y))
+y+=x; x=[v]; echo $((y))
+export y=x x=[v]; bash -c 'echo $((y))'
+export x=[v]; bash -c 'echo $((x))'
+x=[v] bash -c 'echo $((x))'
+x=[v] bash -c '$x'
+x=[v] bash -c 'y=$x; eval "$y"'
+env x=[v] bash -c 'echo $((x))'
+bash -c 'echo $(($1))' bash [v]
+bash -c '"$@"' bash [v]
+bash -c '"$@"' bash bash -c [v]
+bash -c 'bash -c "$1"' bash [v]
+bash -c 'set -- "$@"; $1' bash [v]
+bash -c 'read x; $x' <<< [v]
+bash -c 'cat | sh' <<< [v]
+bash -c 'sh' <<< [v]
+bash -c 'x=$(cat); echo $((x))' <<< [v]
+bash -c 'eval "$0"' [v]
+bash -c '. "$1"' bash <(echo [v])
+sh -c '$0' [v]
+sh -c 'eval "$X"' ; export X=[v]
+zsh -c 'echo' zsh [v]
+select x in [v]; do $x; done <<< 1
+set -k; bash x.sh BASH_ENV=[v]
+set -- [v]; eval "$1"
+set -- [v]; . "$1"
+set [v]; $1
+shift; x=[v]; "${x}"
+x=[v]; ${x}
+x=[v]; "${x:0}"
+x=[v]; ${x%% *}
+x=[v]; ~/$x
+x=[v]; ./$x
+x=[v]; HOME=/bin; ~/bash -c "$x"
+HOME=/bin; ~/bash -c [v]
+HOME=/bin; $HOME/bash -c [v]
+~root/bash -c [v]
+time -p eval [v]
+! eval [v]
+\. ./[v]
+"." "[v]"
+command . [v]
+builtin source [v]
+builtin . <(echo [v])
+coproc eval [v]
+if eval [v]; then :; fi
+x=1 eval [v]
+declare x=[v] y=$((x))
+x=[v] y=$((x)) true
+declare -a a=("$x"); x=[v]; echo $((a))
+IFS=: read -r a b <<< [v]; echo $((b))
+IFS=[v] read x <<< a
+readarray -t a <<< [v]; echo $((a))
+readarray -t a <<< [v]; ${a[0]}
+mapfile -t < <(echo [v]); echo $((MAPFILE))
+read <<< [v]; echo $((REPLY))
+read <<< [v]; $REPLY
+[[ [v] =~ (.*) ]]; ${BASH_REMATCH[1]}
+[[ [v] =~ (.*) ]]; echo $((BASH_REMATCH))
+: [v]; $_
+: [v]; echo $((_))
+: [v]; bash -c "$_"
+echo [v]; eval "$BASH_COMMAND"
+echo [v] 2>&1 | bash 2>&1
+echo [v] |& sh
+cat <<E | bash⏎[v]⏎E
+cat <<E | tee x | bash -s⏎[v]⏎E
+tee >(sh) <<< [v]
+sh <<< "$(echo [v])"
+sh <<< $(cat <<< [v])
+yes [v] | head -1 | sh
+echo [v] | tac | sh
+echo [v] | env sh
+echo [v] | nice sh
+echo [v] | timeout 5 sh
+echo [v] | sudo -n sh
+echo [v] | command sh
+echo [v] | exec sh
+echo [v] | (cat | sh)
+echo [v] | { read x; eval "$x"; }
+echo [v] | while read x; do eval "$x"; done
+echo [v] | while read x; do $x; done
+echo [v] | if true; then sh; fi
+echo [v] | for i in 1; do sh; done
+echo [v] | case a in a) sh ;; esac
+awk "{ print \"[v]\" }" x
+awk -f <(echo [v])
+awk -f- <<< [v]
+gawk -e [v]
+gawk -i [v] 1
+awk "[v]"
+c=-f; awk $c <(echo [v]) x
+jq -f <(echo [v])
+jq "[v]" x
+perl -lane "[v]" x
+envsubst < <(echo [v]) | sh
+printf '%b' [v] | sh
+base64 -d <<< [v] | bash
+rev <<< [v] | bash
+tr a b <<< [v] | bash
+xxd -r -p <<< [v] | bash
+patch -p0 <<< [v]
+cpio -i <<< [v]
+echo [v] | patch; sh x
+echo [v] | ed - x
+pip install [v]
+perl -MCPAN -e [v]
+python3 -c "$(echo [v])"
+python3 -c "x='[v]'"
+python3 -X importtime -c [v]
+python3 -m runpy [v]
+python3 -m trace -t [v]
+python3 -m cProfile [v]
+python3 -m doctest [v]
+python3 -m sqlite3 :memory: [v]
+python3 -m pydoc [v]
+ipython -c [v]
+timeout 5 python3 -c [v]
+nohup python3 - <<< [v]
+env python3 - <<< [v]
+/usr/bin/env python3 -c [v]
+/usr/bin/env -S bash -c [v]
+python3.11 -c [v]
+python3 -uc [v]
+python3 -Bc "[v]"
+PYTHON=python3; $PYTHON run.py [v]
 """)
 
 # What people write; all of it works with an ordinary value.
@@ -362,7 +983,7 @@ eval "$(ssh-agent -s)"
 x=5; echo $((x + 1)) [v]
 $HOME/bin/tool [v]
 (( n = 3 )); echo [v]
-PYTHON=python3; $PYTHON run.py [v]
+xargs -I{} echo [v] < x
 bash run.sh [v]
 python3 run.py --name [v]
 find . -name [v]
@@ -387,6 +1008,148 @@ npm test -- --grep [v]
 docker run --rm img tool [v]
 if [ -n '[v]' ]; then pytest -k [v]; fi
 echo >&2 [v]
+git commit -m "[v]"
+git commit -am "[v]" --no-verify
+git add -A && git commit -q -m "[v]: done" --author="[v] <[v]>"
+git log --oneline --grep="[v]" -n 5
+git log -S"[v]" -- src
+git checkout -b "feature/[v]"
+git diff --stat "[v]"...HEAD | tail -1
+git show "[v]:README.md" | head -50
+git stash push -m "[v]"; git log -p --follow -- "[v]"
+git ls-files "[v]" | wc -l
+git grep -n "[v]" -- '*.py'
+pytest -k "[v]"
+pytest -q -x tests/[v]
+python3 -m pytest -k "[v]" -x
+.venv/bin/pytest -k "[v]"
+source .venv/bin/activate && pytest -k "[v]"
+npm test -- [v]
+npm run lint -- --fix "[v]"
+npm run test:unit -- -t "[v]"
+yarn test [v]
+mkdir -p "[v]"
+mkdir -p "[v]" && cd "[v]" && git init
+mkdir -p "[v]" && n=$(git rev-parse HEAD) && tool $n
+cd [v] && make test
+cd "[v]" && npm test
+cd "[v]" && cargo test
+cd [v] && ls -la && cat README.md
+echo "[v]" > notes.txt
+echo "[v]" >> notes.md && git add notes.md && git commit -m "notes: [v]"
+echo "[v]" > notes.txt; cat notes.txt | grep foo
+cat [v] | grep [v]
+cat "[v]" | head -20 | sort | uniq -c
+for f in [v] [v]; do wc -l "$f"; done
+for f in $files; do grep -n "[v]" "$f"; done
+for f in src/*.py; do grep -n "[v]" "$f"; done
+if [ "[v]" = yes ]; then echo ok; fi
+if [ -f "[v]" ]; then cat "[v]"; else echo none; fi
+if [[ "[v]" == *foo* ]]; then echo foo; fi
+if [[ -z "[v]" ]]; then exit 1; fi
+[ -n "[v]" ] && echo "[v]"
+test -d "[v]" || mkdir "[v]"
+case "[v]" in a|b) echo 1 ;; *) echo 2 ;; esac
+case "$type" in feature) npm test ;; *) true ;; esac
+set -euo pipefail; grep -r "[v]" src | wc -l
+set -e⏎cd src⏎rg -n "[v]" .⏎
+find . -name "[v]" -type f | head
+find src -name '*.py' | xargs grep -n "[v]"
+find src -name '*.py' -exec wc -l {} + | tail -1; echo "[v]"
+find . -name '*.md' -print0 | xargs -0 grep -l "[v]"
+grep -rn "[v]" --include='*.py' src | head -20
+rg -n --glob '*.ts' "[v]" src
+rg "[v]" -t py -l | xargs wc -l
+ls "[v]"/*.md
+ls -la docs/[v]/ 2>/dev/null || echo none
+awk -F: -v n="[v]" '$1 == n { print $2 }' f.txt
+sed -n '1,20p' -- "[v]"
+sed 's/a/b/g' "[v]"
+jq -r --arg k "[v]" '.[$k]' f.json
+jq -r .name package.json; echo "[v]"
+curl -s -X POST -d "[v]" http://127.0.0.1:1/
+curl -sS -H "Authorization: Bearer $TOKEN" -d '{"title":"[v]"}' http://127.0.0.1:1/
+gh issue create --title "[v]" --body "[v]"
+gh pr comment 5 --body "[v]"
+gemini -p "analyze [v]"
+gemini -m $MODEL -p "analyze [v]"
+claude -p "[v]" --output-format json
+codex --full-auto exec "Implement [v]"
+codex exec "Implement [v]"
+~/.claude/scripts/gemini-wrapper -p "[v]"
+$HOME/bin/tool "[v]"
+./scripts/check.sh "[v]"
+bash scripts/check.sh "[v]"
+bash -c 'echo "$1"' bash "[v]"
+python3 scripts/check.py --title "[v]"
+python3 -c 'import sys, json; print(json.dumps(sys.argv[1]))' "[v]"
+node scripts/check.js "[v]"
+TITLE="[v]" node scripts/check.js
+TITLE=[v] npm run report
+NODE_ENV=test npm test -- "[v]"
+PYTHONPATH=src pytest -k "[v]"
+GIT_PAGER=cat git log "[v]"
+export TITLE="[v]"; ./report
+printf '%s\n' "[v]" | tee -a notes.md
+printf '%s\n' "[v]" | tee out.txt
+echo "[v]" | tee notes.md | wc -c
+echo "[v]" | gemini -p "review this"
+echo "[v]" | tr ' ' '\n' | sort -u
+echo "[v]" | python3 scripts/filter.py
+echo "[v]" | jq -R .
+echo "[v]" | sed 's/ /\n/g'
+echo "[v]" | while read -r line; do echo "- $line"; done
+while IFS= read -r f; do cat "$f"; done < list.txt; echo "[v]"
+x=$(git rev-parse --short HEAD); echo "$x: [v]"
+n=$(ls | wc -l); if [ "$n" -gt 3 ]; then echo "[v]"; fi
+n=$(ls | wc -l); if (( n > 3 )); then echo "[v]"; fi
+i=0; for f in a b; do i=$((i+1)); echo "$i $f [v]"; done
+for i in {1..3}; do echo "$i [v]"; done
+for ((i=0; i<3; i++)); do echo "$i [v]"; done
+cat > notes.md <<'E'⏎# [v]⏎⏎`code` and $5⏎E
+cat <<E⏎[v] $HOME⏎E
+cat <<E > notes.md⏎- [v]⏎E⏎git add notes.md
+cp "[v]" "[v]"
+mv -- "[v]" "[v]"
+rm -rf -- "[v]"
+tar -czf out.tgz "[v]"
+diff -u "[v]" "[v]" || true
+wc -l < README.md; echo [v]
+command -v rg >/dev/null && rg "[v]" || grep -r "[v]" .
+timeout 60 npm test -- "[v]"
+time pytest -k "[v]"
+docker run --rm -v "$PWD:/w" img tool "[v]"
+docker compose up -d; echo "[v]"
+go test ./... -run "[v]"
+cargo test "[v]" -- --nocapture
+mvn -q test -Dtest="[v]"
+dotnet test --filter "[v]"
+./gradlew test --tests "[v]"
+npx jest -t foo; echo "[v]"
+make build; echo "[v]"
+eslint "[v]" && prettier --check "[v]"
+uv run pytest -k "[v]"
+poetry run pytest -k "[v]"
+trap 'rm -f tmp.txt' EXIT; echo "[v]" > tmp.txt; cat tmp.txt
+f() { echo "$1: $2"; }; f "[v]" "[v]"
+log() { echo "[$(date +%T)] $*" >&2; }; log "[v]"
+arr=("[v]" "[v]"); for a in "${arr[@]}"; do echo "$a"; done
+arr=("[v]" "[v]"); wc -l -- "${arr[@]}"
+IFS=',' read -ra parts <<< "[v]"; for p in "${parts[@]}"; do echo "$p"; done
+x="[v]"; echo "${x^^}" "${x//a/b}" "${#x}" "${x:0:10}"
+x="[v]"; if [ "${#x}" -gt 10 ]; then echo long; fi
+x="[v]"; echo "${x:-none}"
+echo "[v]" | head -c 100
+read -r first _ <<< "[v]"; echo "$first"
+date +%s; echo $(( $(date +%s) - 5 )) "[v]"
+base=$(basename "[v]" .md); echo "$base"
+name=$(basename "[v]" .md); mkdir -p "out/$name"
+dir=$(dirname "[v]"); cd "$dir" && ls
+grep -c "[v]" README.md || true
+echo "[v]" > "out/$id.md"
+cat .summaries/$parent-summary.md
+for dep in ${depends_on}; do cat .summaries/$dep-summary.md 2>/dev/null || echo "No summary for $dep"; done
+echo $id $title
 """)
 
 # A value that begins with a dash would be an option.
@@ -440,4 +1203,194 @@ echo [v] | xargs tool --
 for x in [v]; do echo $x; done
 : [v]
 echo [v] | grep -q x
+""")
+
+# `tool` may get the value, or a piece of it, as a word of its own.
+WORDS_OF_TOOL = _commands(r"""
+tool {[v],b}
+tool {a,[v]}
+tool a{,[v]}
+tool [v]
+tool "[v]"
+x=[v]; tool $x
+x=[v]; tool "$x"
+x=[v]; tool "${x#z}"
+x=[v]; tool "${x:1}"
+x=[v]; tool "${x:0}"
+x=[v]; tool "${x//z/}"
+x=[v]; tool "${x/_/-}"
+x=[v]; tool "${x#*,}"
+x=[v]; tool ${x%% *}
+x=[v]; tool "${x,,}"
+x=[v]; tool "${y:-$x}"
+x=[v]; tool "${x:+$x}"
+x=[v]; y=$x; tool "$y"
+x=[v]; y="$x"; tool $y
+x=z[v]; tool "${x#z}"
+x=z[v]; y=${x#z}; tool "$y"
+IFS=,; x=[v]; tool $x
+IFS=z; for x in $(echo [v]); do tool "$x"; done
+IFS=: read -r a b <<< [v]; tool "$b"
+IFS=, read -ra a <<< [v]; tool "${a[@]}"
+IFS=, read -ra a <<< [v]; for x in "${a[@]}"; do tool "$x"; done
+read -a a <<< [v]; tool "${a[1]}"
+read -r x y <<< [v]; tool "$y"
+read -r x <<< [v]; tool "$x"
+read x <<< [v]; tool "$x"
+read -d, x <<< [v]; tool "$x"
+read -n 3 x <<< [v]; tool "$x"
+mapfile -t a <<< [v]; tool "${a[@]}"
+mapfile -t a <<< [v]; tool "${a[1]}"
+mapfile -d , -t a <<< [v]; tool "${a[@]}"
+readarray -td, a <<< [v]; tool "${a[@]}"
+echo [v] > l.txt; xargs tool < l.txt
+echo [v] > l.txt; tool $(cat l.txt)
+echo [v] > l.txt; tool $(<l.txt)
+echo [v] > l.txt; while read x; do tool $x; done < l.txt
+echo [v] > l.txt; while IFS= read -r x; do tool "$x"; done < l.txt
+echo [v] > l.txt; xargs -a l.txt tool
+echo [v] > l.txt; cat l.txt | xargs tool
+echo [v] > l.txt; mapfile -t a < l.txt; tool "${a[@]}"
+echo [v] > l.txt; x=$(head -1 l.txt); tool "$x"
+echo [v] > l.txt; tool "$(tail -1 l.txt)"
+echo [v] > l; xargs tool < l
+echo [v] > l; tool $(cat l)
+echo [v] | tee l.txt; tool $(cat l.txt)
+echo [v] | xargs tool
+echo [v] | xargs -n1 tool
+echo [v] | xargs -I{} tool {}
+echo [v] | xargs -I{} tool a {}
+echo [v] | xargs -d, tool
+echo [v] | xargs -0 tool
+echo [v] | tr , '\n' | xargs tool
+echo [v] | tr _ - | xargs tool
+echo [v] | cut -d, -f2 | xargs tool
+echo [v] | sed 's/_/-/' | xargs tool
+tool $(echo [v] | tr _ -)
+tool "$(echo [v] | cut -c2-)"
+tool "$(echo -e [v])"
+tool "$(printf %b [v])"
+tool "$(printf [v])"
+tool "$(printf '%s' [v])"
+tool "$(printf '%.9s' [v])"
+tool $(printf '%s\n' a [v])
+tool `echo [v]`
+tool `echo [v] | rev`
+x=$(echo [v]); tool $x
+x=$(echo [v] | tail -c 5); tool "$x"
+for x in [v]; do tool "$x"; done
+for x in $(echo [v]); do tool "$x"; done
+for x in a [v]; do tool $x; done
+a=([v]); tool "${a[@]}"
+a=($(echo [v])); tool "${a[@]}"
+x=[v]; a=($x); tool "${a[1]}"
+x=[v]; a=($x); tool "${a[@]}"
+x=[v]; set -- $x; tool "$@"
+x=[v]; set -- $x; tool "$2"
+x=[v]; set -- $x; shift; tool "$@"
+set -- [v]; tool "$1"
+set -- a [v]; tool "${@:2}"
+f() { tool "$1"; }; f [v]
+f() { tool "$@"; }; x=[v]; f $x
+f() { tool "${1#z}"; }; f [v]
+f() { tool "${@:2}"; }; x=[v]; f $x
+f() { shift; tool "$1"; }; x=[v]; f a $x
+f() { echo [v]; }; tool "$(f)"
+f() { echo [v]; }; tool $(f)
+f() { local x=$1; tool ${x#z}; }; f [v]
+f() { read x; tool "$x"; }; f <<< [v]
+f() { xargs tool; }; echo [v] | f
+bash -c 'tool "$1"' bash [v]
+bash -c 'tool $1' bash [v]
+bash -c 'tool "${1#z}"' bash [v]
+bash -c 'tool "$@"' bash [v]
+bash -c 'read x; tool "$x"' <<< [v]
+sh -c 'tool $(echo "$1")' sh [v]
+sh -c 'x=$(echo "$1"); tool "$x"' sh [v]
+bash -c 'x=$(echo "$1"); tool "$x"' bash [v]
+export X=[v]; bash -c 'tool "$X"'
+export X=[v]; bash -c 'tool $X'
+X=[v] bash -c 'tool "${X#z}"'
+env X=[v] bash -c 'tool $X'
+printf -v x %s [v]; tool "$x"
+printf -v x %b [v]; tool "$x"
+[[ [v] =~ z(.*) ]]; tool "${BASH_REMATCH[1]}"
+[[ [v] =~ (-.*) ]] && tool "${BASH_REMATCH[0]}"
+: [v]; tool "$_"
+touch -- [v]; tool *
+mkdir -- [v]; tool *
+touch -- [v]; tool $(ls)
+touch -- [v]; ls | xargs tool
+touch -- [v]; for f in *; do tool "$f"; done
+touch -- [v]; for f in *; do tool $f; done
+touch -- [v]; a=(*); tool "${a[@]}"
+touch -- [v]; tool ?PWN
+touch -- [v]; tool [a-z-]*
+cp x -- [v]; tool *
+touch -- [v]; x=*; tool $x
+touch -- [v]; git ls-files -o | xargs tool
+touch -- [v]; find . -name '*PWN' -printf '%f\n' | xargs tool
+touch -- [v]; find . -name '*PWN' -exec tool {} \;
+touch -- [v]; cd .; tool `ls`
+sudo -n tool [v]
+timeout 5 tool [v]
+nice tool [v]
+env tool [v]
+command tool [v]
+exec tool [v]
+time tool [v]
+tool x $(basename [v])
+tool $(basename -- z/[v])
+tool "$(dirname -- [v])"
+tool $(cat <<< [v])
+tool $(cat <<E⏎[v]⏎E⏎)
+tool "$(cat <(echo [v]))"
+cat <<E | xargs tool⏎[v]⏎E
+xargs tool <<< [v]
+xargs tool <<E⏎[v]⏎E
+xargs tool < <(echo [v])
+printf '%s\n' [v] | while read -r x; do tool "$x"; done
+printf '%s\n' [v] | while IFS=, read -r x y; do tool "$y"; done
+echo [v] | { read x; tool "$x"; }
+echo [v] | (read x; tool $x)
+while read x; do tool "$x"; done <<< [v]
+while read -r x; do tool $x; done < <(echo [v])
+select x in [v]; do tool "$x"; break; done <<< 1
+x=[v]; y=(${x//,/ }); tool "${y[@]}"
+x=[v]; tool ${x//,/ }
+x=[v]; tool "${x@L}"
+x=[v]; tool ${x@Q}
+x=[v]; x=${x:1}; tool "$x"
+x=[v]; x="${x#?}"; tool "$x"
+x=[v]; while [ "${x:0:1}" = z ]; do x=${x:1}; done; tool "$x"
+x=''; x+=[v]; tool "$x"
+x=[v]; tool ""$x
+x=[v]; tool ''"$x"
+x=[v]; tool $y$x
+x=[v]; tool a$x
+x=[v]; tool a/$x
+x=[v]; tool --a=$x
+x=[v]; declare y=$x; tool "$y"
+x=[v]; local y=${x#z}; tool "$y"
+x=[v]; readonly y=${x#z}; tool "$y"
+declare -A m; m[k]=[v]; tool "${m[k]}"
+declare -l x=[v]; tool "$x"
+getopts z: x z[v]; tool "$OPTARG"
+coproc cat; tool [v]
+x=[v]; tool "${x: -4}"
+x=[v]; tool ${x:0:4}
+x=[v]; tool "$(echo "${x#z}")"
+x=[v]; echo "${x#z}" | xargs tool
+awk -v x=[v] 'BEGIN{print x}' | xargs tool
+awk -v x=[v] 'BEGIN{print substr(x,2)}' | xargs tool
+jq -rn --arg x [v] '$x' | xargs tool
+python3 -c 'import sys; print(sys.argv[1][1:])' [v] | xargs tool
+grep -o -- '-PWN' <<< [v] | xargs tool
+tool $(grep -o -e '-PWN' <<< [v])
+sed 's/z//' <<< [v] | xargs tool
+sort <<< [v] | xargs tool
+env X=[v] printenv X | xargs tool
+x=[v]; declare -p x | xargs tool
+x=[v]; printf '%s' "$x" | xargs tool
+x=[v]; tool <(echo "$x") $x
 """)

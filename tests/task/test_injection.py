@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from shell_contexts import ARRIVES, EVALUATED, HONEST, NEVER_AN_OPTION, TAKEN_FOR_OPTION
+from shell_contexts import ARRIVES, EVALUATED, HONEST, NEVER_AN_OPTION, TAKEN_FOR_OPTION, WORDS_OF_TOOL
+from shell_grammar import scripts
 
 from rondel.workflows.task.quoting import compile_command
 from rondel.workflows.task.variables import Variables, prepare
+
+SWEEP = bool(os.environ.get("RONDEL_SWEEP"))
 
 # Each would leave the file PWNED behind if a shell ever took it for code.
 BASE = [
@@ -286,15 +293,96 @@ def test_a_value_of_300_kilobytes_arrives_whole(command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_there_are_a_hundred_and_fifty_contexts():
-    assert len({*ARRIVES, *EVALUATED}) >= 150
+def test_there_are_many_contexts():
+    assert len({*ARRIVES, *EVALUATED, *WORDS_OF_TOOL}) >= 1000
 
 
-@pytest.mark.parametrize("command", EVALUATED)
-def test_where_a_value_would_be_evaluated_again_it_is_refused(command):
-    script = compile_command(command, {"v"})
-    assert len(script.problems) >= 1
-    assert all("[v]" in words for words in script.problems)
+def test_where_a_value_would_be_evaluated_again_it_is_refused():
+    found = {command: compile_command(command, {"v"}).problems for command in EVALUATED}
+    assert [command for command, problems in found.items() if not problems] == []
+    assert [p for problems in found.values() for p in problems if "[v]" not in p or ";" not in p] == []
+
+
+# Each leaves PWNED behind where it is run, evaluated, or taken for a program of make, awk or Python.
+CODE = [
+    *("touch PWNED", "a[$(>PWNED)]", "$(>PWNED)", ";>PWNED;", "x[$(>PWNED)]\n>PWNED", "5 touch PWNED"),
+    *("q[`>PWNED`]", "a -o -v a[$(>PWNED)]", 'BEGIN{system(">PWNED")}', "x:;>PWNED", "-v a[$(>PWNED)]"),
+    *("import os; os.mkdir('PWNED')", "touch PWNED|", "eval >PWNED", "1e touch PWNED", "esyscmd(>PWNED)"),
+]
+# Each has a word in it that is an option for `tool` once it is split, unescaped, cut or translated.
+OPTION = [
+    *("-PWN", "z-PWN", " -PWN", "a -PWN", "a\n-PWN", "\\-PWN", "'-PWN'", '"-PWN"', "a,-PWN", "a:-PWN"),
+    *("\\055PWN", "\\x2dPWN", "_PWN", "NWP-", "a/-PWN", "z z-PWN", "az-PWN", "a\t-PWN", "-PWN a"),
+]
+TOOL = """#!/bin/bash
+for word in "$@"; do
+  [ "$word" = -- ] && break
+  case $word in -PWN*) > "$0.PWNED" ;; esac
+done
+"""
+
+
+def executed(command: str, value: str, folder: Path) -> bool | None:
+    """Whether a value was executed, or taken for an option; None where the command is refused."""
+    prepared = prepare((command,), Variables({}, {"v": value}))
+    if prepared.problem:
+        return None
+    tools, work = folder / "tools", folder / "work"
+    for each in (tools, work):
+        each.mkdir(exist_ok=True)
+    (tools / "tool").write_text(TOOL)
+    (tools / "tool").chmod(0o755)
+    for name in ("x", "x.sh", "x.py"):
+        (work / name).write_text("\n")
+    env = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(work), "SHELL": "/bin/bash", "FUNCNEST": "20"}
+    argv = ["/bin/bash", "-c", prepared.command]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(argv, cwd=work, env=env, start_new_session=True, **pipes) as shell:
+        try:
+            shell.communicate(prepared.stdin.encode(), timeout=10)
+        except subprocess.TimeoutExpired:
+            pass  # it waits for something, and was not harmed by it
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+    left = [path for path in folder.rglob("*") if path.name.endswith("PWNED")]
+    for path in left:
+        path.rmdir() if path.is_dir() else path.unlink()
+    return bool(left)
+
+
+def test_whatever_is_accepted_executes_nothing(tmp_path):
+    values = CODE if SWEEP else CODE[:4]
+    accepted = [c for c in EVALUATED if not compile_command(c, {"v"}).problems]
+    assert [(c, v) for c in accepted for v in values if executed(c, v, tmp_path)] == []
+
+
+def test_no_piece_of_a_value_becomes_an_option(tmp_path):
+    # Otherwise each command gets two values, so that all values are seen with many commands.
+    chosen = [(c, v) for n, c in enumerate(WORDS_OF_TOOL) for v in (OPTION if SWEEP else _some(OPTION, n))]
+    wrong = [(c, v) for c, v in chosen if executed(c, v, tmp_path)]
+    assert wrong == []
+
+
+def _some(values: list[str], number: int) -> list[str]:
+    return [*islice(cycle(values), number * 2, number * 2 + 2)]
+
+
+@settings(
+    max_examples=3000 if SWEEP else 60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(script=scripts, value=st.sampled_from(CODE))
+def test_a_script_of_any_pieces_that_is_accepted_executes_nothing(script, value, tmp_path):
+    assert not executed(script, value, tmp_path)
+
+
+def test_every_variable_of_bash_is_refused_to_a_value():
+    listed = subprocess.run(["bash", "-c", "compgen -v"], env={}, capture_output=True, text=True, check=True)
+    names = [n for n in listed.stdout.split() if n not in ("_", "PWD")]
+    assert [n for n in names if not compile_command(f"{n}=[v]; true", {"v"}).problems] == []
+    assert [n for n in names if not compile_command(f"read {n} <<< [v]", {"v"}).problems] == []
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ _ON_ONE_LINE = frozenset(
 )
 _WORDS = frozenset(("word", "number", "variable_name", "file_descriptor", "test_operator", "extglob_pattern"))
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED_IN_DOUBLE = re.compile(r'\\([$`"\\\n])')
+_BROKEN_WORD = re.compile(r"[^\s;&|<>()]\\\n\S")  # the grammar makes two of it, bash one
 
 
 class Quote(Enum):
@@ -88,7 +90,7 @@ def parse(text: str, references: Sequence[Reference]) -> Tree | None:
     for reference in references:
         letters = "R" + "x" * (reference.end - reference.start - 2) + "R"
         masked = masked[: reference.start] + letters + masked[reference.end :]
-    if len(masked) > BYTES_MAX or "\0" in masked:
+    if len(masked) > BYTES_MAX or "\0" in masked or _BROKEN_WORD.search(masked):
         return None
     root = _parser().parse(masked.encode()).root_node
     if root.has_error or _is_deep(root) or any(_spans_lines(masked, node) for node in descendants(root)):
@@ -161,8 +163,8 @@ def word(node: Node) -> Node:
 
 
 def literal(tree: Tree, node: Node) -> str | None:
-    """What a word is, its quotes removed; None where the shell puts something else in its place."""
-    if tree.within(node):
+    """What a word is, its quotes removed; None where the shell may put something else in its place."""
+    if tree.within(node) or is_pattern(tree, node):
         return None
     if node.type in ("concatenation", "command_name"):
         parts = [literal(tree, child) for child in node.children]
@@ -171,13 +173,30 @@ def literal(tree: Tree, node: Node) -> str | None:
     if node.type == "raw_string":
         return text[1:-1]
     if node.type == "ansi_c_string":
-        return text[2:-1]
+        return text[2:-1] if "\\" not in text else None
     if node.type == "string":
         static = all(child.type in ('"', "string_content", "$") for child in node.children)
-        return _ESCAPED.sub(r"\1", text.removeprefix("$")[1:-1]) if static else None
-    if (
-        node.type in ("word", "number", "variable_name", "extglob_pattern", "test_operator")
-        or not node.is_named
-    ):
-        return _ESCAPED.sub(r"\1", text) if not node.named_children else None
+        return _ESCAPED_IN_DOUBLE.sub(_unescaped, text[1:-1]) if static else None
+    if node.type in _WORDS or not node.is_named:
+        return _ESCAPED.sub(_unescaped, text) if not node.named_children else None
     return None
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return "" if found[1] == "\n" else found[1]
+
+
+def is_pattern(tree: Tree, node: Node) -> bool:
+    """Whether a word is a pattern, a list in braces or a home folder outside all quotes."""
+    if node.type == "brace_expression":
+        return True
+    parts = node.children if node.type in ("concatenation", "command_name") else [node]
+    bare = "".join(_ESCAPED.sub("x", tree.of(p)) if p.type in _WORDS else "x" for p in parts)
+    if any(p.type == "brace_expression" for p in parts) or bare.startswith("~"):
+        return True
+    return bare not in ("[", "]") and re.search(r"[*?\[]|\{.*(,|\.\.)", bare) is not None
+
+
+def in_quotes(node: Node) -> bool:
+    """Whether an expansion gives one word: it stands in double quotes or a text, not in a list."""
+    return node.parent is not None and quote(node.parent) in (Quote.DOUBLE, Quote.HERE)

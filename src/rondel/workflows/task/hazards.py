@@ -1,44 +1,39 @@
-"""Hazards: the places of a command where a shell or another program evaluates its text again.
+"""Hazards: a command takes values only if nothing in it can turn text into code.
 
-A value there would be code, however it is quoted, so it is refused there: itself, and a variable
-of the shell that may hold it.
+The rules say what is known to be harmless: a program that is named, arithmetic over numbers, scripts that are
+written out. What is not known is refused, whether or not a value would get there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rondel.workflows.task import programs
+from rondel.workflows.task import words as rules
+from rondel.workflows.task.arithmetic import Numbers
 from rondel.workflows.task.bash import Reference, Tree, descendants, literal, parse, word
-from rondel.workflows.task.flows import NONE, Flow, Names
-from rondel.workflows.task.programs import Word
+from rondel.workflows.task.flows import ARGUMENTS, CONTENT, DEPTH_MAX, NAMES, Flow
+from rondel.workflows.task.values import NONE, Held, How, Input, Taint, Word, changed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
-_NAMING = frozenset(("-v", "-R"))
-_EXPANDING = frozenset(("simple_expansion", "expansion", "command_substitution", "process_substitution"))
-_OWN = re.compile(r"[^$'\"]")  # text besides quotes
-_NESTED_MAX = 5
+_HOME = re.compile(r'(?:~|"?\$(?:HOME|\{HOME\}))(/[\w./+-]+)"?')
 _WHERE = frozenset(
     (
         *("command", "command_name", "array", "case_statement", "case_item", "test_command", "subscript"),
         *("binary_expression", "unary_expression", "negated_expression", "parenthesized_expression"),
         *("herestring_redirect", "heredoc_redirect", "file_redirect", "declaration_command", "unset_command"),
-        *(
-            "expansion",
-            "simple_expansion",
-            "arithmetic_expansion",
-            "ternary_expression",
-            "compound_statement",
-        ),
-        *("c_style_for_statement", "postfix_expression"),
+        *("expansion", "simple_expansion", "arithmetic_expansion", "ternary_expression"),
+        *("compound_statement", "c_style_for_statement", "postfix_expression"),
     )
 )  # what of these is not for values is refused by its own rule
+_ADVICE = "give it as an argument to a program or a script file that is named there"
+_TRANSFORMS = re.compile(r"@[QULu]\}$")
 
 
 class Option(NamedTuple):
@@ -58,10 +53,11 @@ class Report:
 
 
 def inspect(tree: Tree, exported: Container[str]) -> Report:
-    """Look at every place of a command where a value may stand."""
+    """Look at all of a command that takes values."""
     variables = set(re.findall(r"\w+", tree.text))
-    outer = {name: frozenset((name,)) for name in variables if name in exported}
-    found = _Inspection(tree, Flow(tree, outer))
+    outer = {name: frozenset((Held(name, How.WHOLE),)) for name in variables if name in exported}
+    names = frozenset(r.name for r in tree.references) | outer.keys()
+    found = _Inspection(tree, Flow(tree, outer), names)
     found.all()
     return Report(tuple(dict.fromkeys(found.problems)), frozenset(found.options))
 
@@ -70,22 +66,31 @@ def inspect(tree: Tree, exported: Container[str]) -> Report:
 class _Inspection:
     tree: Tree
     flow: Flow
-    depth: int = 0
+    names: frozenset[str]  # all values of the whole command
     problems: list[str] = field(default_factory=list)
     options: set[Option] = field(default_factory=set)
 
-    def _refuse(self, names: Names, what: str, advice: str) -> None:
+    def __post_init__(self) -> None:
+        self.numbers = Numbers(self.flow)
+
+    def _refuse(self, taint: Iterable[Held], what: str, advice: str = _ADVICE) -> None:
+        names = {h.name for h in taint}
         self.problems += [f"[{name}] stands in {what}; {advice}" for name in sorted(names)]
 
+    def _refuse_script(self, taint: Iterable[Held], what: str, advice: str = _ADVICE) -> None:
+        """The command as a whole takes no value because of this, wherever its values stand."""
+        names = {h.name for h in taint} or self.names
+        self.problems += [f"[{n}] stands in a command with {what}; {advice}" for n in sorted(names)[:1]]
+
     def all(self) -> None:
-        """Every value where it stands, and every node by its kind."""
+        """Every value where it stands, every variable, and every node by its kind."""
         for reference in self.tree.references:
             if not self._may_stand(reference):
-                self._refuse(
-                    frozenset((reference.name,)), "a place where bash takes no value", "use it as an argument"
-                )
-        for node in descendants(self.tree.root):
-            look = getattr(self, f"_{node.type}", None)
+                at = (Held(reference.name, How.WHOLE),)
+                self._refuse(at, "a place where bash takes no value", "use it as an argument")
+        self._settings()
+        for node in self.flow.nodes:
+            look = getattr(self, f"_on_{node.type}", None)
             if look is not None:
                 look(node)
 
@@ -97,81 +102,152 @@ class _Inspection:
             return False
         if above.type == "variable_assignment":
             return whole != above.child_by_field_name("name")
-        if above.type in ("for_statement", "select_statement"):
+        if above.type == "for_statement":
             return whole != above.child_by_field_name("variable")
         return above.type in _WHERE
 
+    def _settings(self) -> None:
+        for assignment in self.flow.assignments:
+            if rules.is_setting(assignment.variable):
+                files = self.flow.held.get(CONTENT, NONE)
+                taint = assignment.taint() or files
+                what = f"{assignment.variable}, which tells bash or programs what to do"
+                self._refuse(taint, what, "use a variable of another name")
+
     # -- simple commands ----------------------------------------------------------------
 
-    def _command(self, node: Node) -> None:
-        parts, words = self._words(node)
-        for at, part in enumerate(parts):
-            names = self.flow.evaluated(part) if words[0].plain == "let" else self.flow.sources(part)
-            what = programs.code(words, at) if names else ""
-            if what:
-                self._refuse(names, f"{what}, which evaluates it", "pass it as an argument of its own")
-            elif names and (takes := programs.takes_as_option(words, at)) not in self._functions():
-                self._may_be_option(part, takes)
-        script = programs.script_word(words, only_bash=True)
-        if script is not None and words[script].literal is not None:
-            given = frozenset(n for part in parts[script + 1 :] for n in self.flow.sources(part))
-            self._script(words[script].plain, given)
+    def _on_command(self, node: Node) -> None:
+        parts, words = self.flow.command(node)
+        full = [
+            replace(w, taint=self.flow.argument(p), first=self.flow.beginning(p))
+            for p, w in zip(parts, words, strict=True)
+        ]
+        if full and full[0].text is None and not self.flow.assigned & {"HOME"}:
+            home = _HOME.fullmatch(self.tree.of(parts[0]))
+            full[0] = replace(full[0], text=f"~{home[1]}" if home else None)
+        self._run(full, self.flow.fed_to(node))
 
-    def _functions(self) -> frozenset[str]:
-        """The functions of the script, whose arguments are looked at where they are used; and nothing."""
-        found = re.findall(r"([\w-]+)\s*\(\)|function\s+([\w-]+)", self.tree.text)
-        return frozenset(("", *(name for pair in found for name in pair)))
-
-    def _words(self, node: Node) -> tuple[list[Node], list[Word]]:
-        """The words of a command, and of the here-document's line where the grammar puts them."""
-        name = node.child_by_field_name("name")
-        parts = [*([name] if name is not None else ()), *node.children_by_field_name("argument")]
-        above = node.parent
-        if above is not None and above.type == "redirected_statement":
-            for redirect in above.children_by_field_name("redirect"):
-                if redirect.type == "file_redirect":  # the grammar takes `>&2 a b` for one target
-                    parts += redirect.children_by_field_name("destination")[1:]
-                elif redirect.type == "heredoc_redirect":
-                    parts += redirect.children_by_field_name("argument")
-        return parts, [self._word(part) for part in parts]
-
-    def _word(self, part: Node) -> Word:
-        plain = literal(self.tree, part)
-        return Word(plain, plain if plain is not None else self._head(part), bool(self.flow.sources(part)))
-
-    def _head(self, part: Node) -> str:
-        """What is known of a word's beginning: up to its first value or expansion."""
-        text = self.tree.of(part)
-        stops = [r.start - part.start_byte for r in self.tree.within(part)]
-        stops += [m.start() for m in re.finditer(r"[$`]|<\(", text)]
-        return re.sub(r"[\\'\"]", "", text[: min(stops, default=len(text))])
-
-    def _may_be_option(self, part: Node, takes: str) -> None:
-        """Note the values that a word may begin with: those before its first letter of its own."""
-        for piece in _pieces(part):
-            if piece.type in _EXPANDING:
-                splits = piece.parent is None or piece.parent.type != "string"
-                self.options |= {Option(name, takes, splits) for name in self.flow.sources(piece)}
-                continue
-            at = piece.start_byte
-            for reference in self.tree.within(piece):
-                if _OWN.search(self.tree.text[at : reference.start]):
-                    return
-                self.options.add(Option(reference.name, takes, splits=False))
-                at = reference.end
-            if _OWN.search(self.tree.text[at : piece.end_byte]):
-                return
-
-    def _script(self, text: str, given: Names) -> None:
-        """A script for another shell, which finds values in its arguments and its environment."""
-        held: Mapping[str, Names] = {**self.flow.held, "@": given | self.flow.held.get("@", NONE)}
-        if not any(held.values()):
+    def _run(self, words: Sequence[Word], fed: Taint) -> None:
+        if not words:
             return
+        if words[0].text is None:
+            what = "the name of a command" if words[0].taint else "a name that is not written out"
+            self._refuse_script(words[0].taint, f"{what} for a command", "write the name of the program")
+            return
+        name = rules.base(words[0].text)
+        if words[0].text in self.flow.functions:
+            return  # its arguments are looked at where they are used
+        if name in programs.PREFIXES:
+            self._prefix(name, words, fed)
+        elif name in programs.SHELLS and (at := rules.shell_script(words)) is not None:
+            given = NONE.union(*(w.taint for w in words[at + 1 :]))
+            self._script(words[at].text or "", given, fed, is_bash=name == "bash")
+        elif name == "trap":
+            self._trap(words)
+        elif name == "let":
+            self._let(words)
+        elif name == "find" and (inner := _find_exec(words)) is not None:
+            self._find(words, inner, fed)
+        else:
+            self._program(words, fed)
+
+    def _program(self, words: Sequence[Word], fed: Taint) -> None:
+        given = Input(fed, self.flow.written, self.flow.any_file)
+        what = rules.problem(words, given)
+        taint = fed.union(*(w.taint for w in words))
+        if what:
+            self._refuse_script(taint, what)
+            return
+        self._options(words)
+        name = rules.base(words[0].text or "")
+        if rules.known(name) and name not in ("docker", "podman", "npm", "pnpm", "yarn"):
+            return
+        for at, inner in enumerate(words[1:], start=1):
+            if (
+                inner.text is None
+                and not inner.taint
+                and self._names_an_interpreter()
+                and any(w.taint for w in words[at:])
+            ):
+                self._refuse_script(taint, f"a word of {name} that is not written out", "write it out")
+            if inner.text is not None and rules.base(inner.text) in programs.SHELLS | programs.LANGUAGES:
+                if fed or any(w.taint for w in words[at:]):
+                    self._run(words[at:], fed)
+                break
+
+    def _names_an_interpreter(self) -> bool:
+        """Whether a variable may hold the name of an interpreter."""
+        texts = [self.tree.of(v) for a in self.flow.assignments for v in a.values or ()]
+        found = {rules.base(name) for text in texts for name in re.findall(r"[\w./-]+", text)}
+        return bool(found & (programs.SHELLS | programs.LANGUAGES))
+
+    def _options(self, words: Sequence[Word]) -> None:
+        for at, each in enumerate(words):
+            takes = rules.takes_as_option(words, at) if at and each.first else ""
+            for held in each.first if takes else ():
+                if held.how is How.CHANGED:
+                    self._refuse((held,), f"a word of {takes} that may begin with -", "put -- before it")
+                else:
+                    self.options.add(Option(held.name, takes, held.how is How.WORDS))
+
+    def _prefix(self, name: str, words: Sequence[Word], fed: Taint) -> None:
+        if name == "command" and len(words) > 1 and re.fullmatch(r"-p?[vV]", words[1].text or ""):
+            return
+        rest, wrong = rules.behind_prefix(words)
+        if wrong:
+            taint = NONE.union(*(w.taint for w in words))
+            self._refuse_script(taint, wrong, "write it out")
+            return
+        before = words[: len(words) - len(rest)]
+        self._options(before)
+        if name != "xargs":
+            self._run(rest, fed)
+        elif rest:
+            self._xargs(before, rest, fed)
+
+    def _xargs(self, before: Sequence[Word], rest: Sequence[Word], fed: Taint) -> None:
+        """The command gets what xargs reads as words, or in the place of a word of its own."""
+        texts = [w.text or "" for w in before]
+        read = changed(fed, How.WORDS) | (
+            self.flow.everything() if any(t.startswith("-a") for t in texts) else NONE
+        )
+        if any(t.startswith("-d") for t in texts):
+            read = changed(read)
+        place = next((t[2:] or texts[n + 1] for n, t in enumerate(texts) if t.startswith("-I")), None)
+        if place is None:
+            self._run([*rest, Word(None, "", many=True, taint=read, first=read)], fed)
+        else:
+            self._run([_replaced(w, place, read) for w in rest], fed)
+
+    def _find(self, words: Sequence[Word], inner: tuple[int, int], fed: Taint) -> None:
+        start, end = inner
+        given = NONE.union(*(w.taint for w in words[start:end]))
+        self._refuse(given, "what find runs", "use find … | while read, or a script file")
+        self._run([*words[: start - 1], *words[end + 1 :]], fed)
+        names = changed(self.flow.held.get(NAMES, NONE))
+        self._run([_replaced(w, "{}", names) for w in words[start:end]], fed)
+
+    def _trap(self, words: Sequence[Word]) -> None:
+        if any(w.text is None for w in words):
+            self._refuse_script(
+                NONE.union(*(w.taint for w in words)), "trap, whose command is not written out"
+            )
+        elif len(words) > 1 and words[1].text not in ("-", ""):
+            held = self.flow.held.get(ARGUMENTS, NONE)
+            self._script(words[1].text or "", held, self.flow.everything(), is_bash=True)
+
+    def _let(self, words: Sequence[Word]) -> None:
+        names = re.findall(r"[^\W\d]\w*", " ".join(w.text or "?" for w in words[1:]))
+        if any(w.text is None for w in words) or not all(self.numbers.has(n) for n in names):
+            self._refuse_script(NONE.union(*(w.taint for w in words)), "let over more than numbers")
+
+    def _script(self, text: str, given: Taint, fed: Taint, *, is_bash: bool) -> None:
+        """A script for another shell, which finds values in its arguments, its input and its environment."""
         inner = parse(text, ())
-        if inner is None or self.depth >= _NESTED_MAX:
-            self._refuse(given, "a command for a script that cannot be read", "write the script more simply")
+        if inner is None or self.flow.depth >= DEPTH_MAX:
+            self._refuse_script(given, "a script that cannot be read", "write the script more simply")
             return
-        nested = _Inspection(inner, Flow(inner, held), self.depth + 1)
+        nested = _Inspection(inner, self.flow.nested(inner, given, fed, is_bash=is_bash), self.names)
         nested.all()
         self.problems += nested.problems
         self.options |= nested.options
@@ -179,60 +255,82 @@ class _Inspection:
     # -- what the shell itself evaluates -------------------------------------------------
 
     def _arithmetic(self, node: Node) -> None:
-        self._refuse(
-            self.flow.evaluated(node), "arithmetic, which evaluates it", "compare it as text instead"
-        )
+        unknown = self.numbers.stranger(node)
+        if unknown:
+            what = f"arithmetic, where {unknown} is not known to be a number"
+            self._refuse_script(self.flow.within(node), what, "compare it as text instead")
 
-    _arithmetic_expansion = _arithmetic
+    _on_arithmetic_expansion = _arithmetic
 
-    def _c_style_for_statement(self, node: Node) -> None:
+    def _on_c_style_for_statement(self, node: Node) -> None:
         for part in node.children:
             if part.type not in ("do_group", "compound_statement"):
                 self._arithmetic(part)
 
-    def _compound_statement(self, node: Node) -> None:
+    def _on_compound_statement(self, node: Node) -> None:
         if self.tree.of(node).startswith("(("):
             self._arithmetic(node)
 
-    def _subscript(self, node: Node) -> None:
-        index = node.child_by_field_name("index")
-        if index is not None and self.tree.of(index) not in ("@", "*"):
+    def _on_subscript(self, node: Node) -> None:
+        index, name = node.child_by_field_name("index"), node.child_by_field_name("name")
+        if index is None or self.tree.of(index) in ("@", "*"):
+            return
+        maps = re.findall(r"(?:declare|local|typeset) -A (\w+)", self.tree.text)
+        if name is None or self.tree.of(name) not in maps or literal(self.tree, index) is None:
             self._arithmetic(index)
 
-    def _expansion(self, node: Node) -> None:
+    def _on_expansion(self, node: Node) -> None:
         text = self.tree.of(node)
-        names = frozenset(r.name for r in self.tree.within(node))
+        names = [Held(r.name, How.WHOLE) for r in self.tree.within(node)]
         self._refuse(names, "${…}", "assign it to a variable of the shell first")
-        held = self.flow.sources(node)
-        if re.match(r"\$\{!\w+\}", text) or text.endswith("@P}"):
-            self._refuse(held - names, f"{text}, which evaluates it", "write it without")
-        if re.match(r"\$\{\w+(\[[^]]*\])?:[^-+=?]", text):
+        if re.match(r"\$\{!", text) and not re.fullmatch(r"\$\{!\w+\[[@*]\]\}", text):
+            self._refuse_script(
+                self.flow.within(node), f"{text}, a variable whose name is computed", "name it"
+            )
+        if re.search(r"@\w\}$", text) and not _TRANSFORMS.search(text):
+            self._refuse_script(self.flow.within(node), f"{text}, which evaluates it", "write it without")
+        if re.match(r"\$\{(\w+|[@*])(\[[^]]*\])?:[^-+=?]", text):
             for part in node.named_children[1:]:
                 self._arithmetic(part)
 
-    def _simple_expansion(self, node: Node) -> None:
-        names = frozenset(r.name for r in self.tree.within(node))
+    def _on_simple_expansion(self, node: Node) -> None:
+        names = [Held(r.name, How.WHOLE) for r in self.tree.within(node)]
         self._refuse(names, "the name of a variable", "write it without $")
 
-    def _test_command(self, node: Node) -> None:
+    def _on_test_command(self, node: Node) -> None:
+        if not self.tree.of(node).startswith("[["):
+            parts = [*_operands(node)]
+            words = [Word("[", "["), *(self._word(part) for part in parts)]
+            what = rules.test(words)
+            if what:
+                self._refuse_script(NONE.union(*(w.taint for w in words)), what, "write it otherwise")
+            return
         for part in descendants(node):
             operator = part.child_by_field_name("operator")
-            word = self.tree.of(operator) if operator is not None else ""
-            if word in _NAMING or (word in _COMPARING and self.tree.of(node).startswith("[[")):
-                names = self.flow.evaluated(part) if word in _COMPARING else self.flow.sources(part)
-                self._refuse(names, f"a test by {word}, which evaluates it", "compare it as text instead")
+            sign = self.tree.of(operator) if operator is not None else ""
+            if sign in _COMPARING:
+                for operand in part.children:
+                    if operand != operator:
+                        self._arithmetic(operand)
+            elif sign in ("-v", "-R") and literal(self.tree, part.children[-1]) is None:
+                self._refuse_script(self.flow.within(part), f"a test by {sign}, which evaluates it")
 
-    def _declaration_command(self, node: Node) -> None:
-        words = [self.tree.of(child) for child in node.children]
-        options = "".join(text[1:] for text in words if re.match(r"[-+]\w", text))
-        strange = bool(set("in") & set(options))
+    def _word(self, part: Node) -> Word:
+        text = literal(self.tree, part)
+        many = self.flow.is_many(part)
+        return Word(text, text or "", many=many, taint=self.flow.argument(part))
+
+    def _on_declaration_command(self, node: Node) -> None:
+        command = self.tree.of(node.children[0])
+        options = "".join(self.tree.of(c)[1:] for c in node.children if self.tree.of(c)[:1] in ("-", "+"))
         for child in node.children[1:]:
-            is_assignment = child.type == "variable_assignment"
-            if strange or not is_assignment or self._is_list(child, options):
-                advice = "leave out the option" if is_assignment else f"write {words[0]} NAME=[…]"
-                self._refuse(self.flow.sources(child), f"{words[0]}, which evaluates it", advice)
-            if strange and is_assignment:
-                self._arithmetic(child)
+            text = self.tree.of(child)
+            if child.type == "variable_assignment":
+                if self.flow.sources(child) and self._is_list(child, options):
+                    self._refuse(self.flow.sources(child), f"{command} of a list", "write NAME=(VALUE)")
+            elif not re.fullmatch(r"[-+][aAfFglprux]+|--|\w+", text):
+                advice = f"write {command} NAME=VALUE, without -i and -n"
+                self._refuse_script(self.flow.within(child), f"{command} {text}, which evaluates it", advice)
 
     def _is_list(self, assignment: Node, options: str) -> bool:
         """Whether bash would read a value as the list of an array: `declare -a x=VALUE` expands it again."""
@@ -240,96 +338,63 @@ class _Inspection:
         if name is None or value is None or value.type == "array":
             return False
         variable = re.escape(self.tree.of(name))
-        arrays = re.search(rf"\b{variable}\+?=\(|-\w*[aA]\w*\s+{variable}\b|\b{variable}\[", self.tree.text)
-        return bool(set("aA") & set(options)) or arrays is not None
+        arrays = (
+            rf"\b{variable}\+?=\(|-\w*[aA]\w*\s+(\w+\s+)*{variable}\b|\b{variable}\["
+            rf"|(mapfile|readarray)\b.*\b{variable}\b"
+        )
+        return bool(set("aA") & set(options)) or re.search(arrays, self.tree.text) is not None
 
-    def _variable_assignment(self, node: Node) -> None:
-        name = node.child_by_field_name("name")
-        value = node.child_by_field_name("value")
-        what = programs.settings_of_programs(self.tree.of(name)) if name is not None else ""
-        if what and value is not None:
-            self._refuse(self.flow.sources(value), what, "set it yourself")
-        if name is not None and value is not None and self.tree.of(name) in self._integers():
-            self._refuse(
-                self.flow.sources(value), "an assignment to an integer, which evaluates it", "leave out -i"
-            )
+    def _on_unset_command(self, node: Node) -> None:
+        for child in node.children[1:]:
+            if not re.fullmatch(r"-[fv]|\w+", self.tree.of(child)):
+                self._refuse_script(self.flow.within(node), "unset, which evaluates it", "name the variable")
 
-    def _integers(self) -> frozenset[str]:
-        """The variables that are declared as integers somewhere."""
-        return frozenset(re.findall(r"(?:declare|typeset|local)\s+-\w*i\w*\s+(\w+)", self.tree.text))
+    def _on_function_definition(self, node: Node) -> None:
+        name = self.tree.of(node.child_by_field_name("name") or node)
+        if rules.known(rules.base(name)) or not re.fullmatch(r"[\w-]+", name):
+            self._refuse_script(NONE, f"a function {name}", "give it a name that no program has")
 
-    def _unset_command(self, node: Node) -> None:
-        self._refuse(self.flow.sources(node), "unset, which evaluates it", "name the variable yourself")
+    # -- redirections and texts ------------------------------------------------------------
 
-    # -- redirections and pipes ----------------------------------------------------------
-
-    def _file_redirect(self, node: Node) -> None:
+    def _on_file_redirect(self, node: Node) -> None:
         for target in node.children_by_field_name("destination")[:1]:
-            if target.type == "process_substitution":
-                continue
-            names = self.flow.sources(target) - self._environment()
-            self._refuse(
-                names, "the target of a redirection", "name the file yourself, or use a program (tee)"
-            )
+            mine = {r.name for r in self.tree.references}
+            names = [h for h in self.flow.sources(target) if h.name in mine or h.name not in self.flow.outer]
+            advice = "name the file yourself, or use a program (tee)"
+            self._refuse(names, "the target of a redirection", advice)
 
-    def _environment(self) -> Names:
-        return frozenset(n for n in self.flow.outer if n not in {r.name for r in self.tree.references})
+    def _on_heredoc_body(self, node: Node) -> None:
+        start = next((c for c in (node.parent or node).children if c.type == "heredoc_start"), None)
+        if start is not None and not re.search(r"['\"\\]", self.tree.of(start)) and "`" in self.tree.of(node):
+            self._refuse_script(self.flow.within(node), "backticks in a text", "write $(…)")
 
-    def _pipeline(self, node: Node) -> None:
-        given: Names = NONE
-        if node.parent is not None and node.parent.type == "heredoc_redirect":
-            given = self.flow.sources(node.parent)
-        for member in node.named_children:
-            self._reads(member, given)
-            given |= self.flow.sources(member)
-
-    def _redirected_statement(self, node: Node) -> None:
-        body = node.child_by_field_name("body")
-        texts = [c for c in node.children if c.type.endswith("_redirect")]
-        given = frozenset(n for text in texts for n in self.flow.sources(text))
-        if body is not None:
-            self._reads(body, given)
-        self._written_files(node)
-
-    def _written_files(self, node: Node) -> None:
-        """A file into which a value was written is not run by the same command."""
-        names = self.flow.sources(node)
-        for redirect in node.children_by_field_name("redirect") if names else ():
-            for target in redirect.children_by_field_name("destination")[:1]:
-                self._runs(literal(self.tree, target) or "", names)
-
-    def _runs(self, file: str, names: Names) -> None:
-        for node in descendants(self.tree.root) if file else ():
-            if node.type == "command":
-                _, words = self._words(node)
-                same = [w for w in words if w.plain.removeprefix("./") == file.removeprefix("./")]
-                if same and programs.runs_file(words, same[0]):
-                    self._refuse(names, f"{file}, which is run", "write it into a file that nothing runs")
-
-    def _herestring_redirect(self, node: Node) -> None:
-        if node.parent is not None and node.parent.type == "command":
-            self._reads(node.parent, self.flow.sources(node))
-
-    def _reads(self, reader: Node, given: Names) -> None:
-        """Whether anything in `reader` takes its standard input for code, or for words of a command."""
-        for node in descendants(reader) if given else ():
-            if node.type != "command":
-                continue
-            _, words = self._words(node)
-            name = programs.name(words) or "exec"
-            if programs.reads_code(words) or [w.plain for w in words] == ["exec"]:
-                self._refuse(given, f"what {name} reads and runs", "pass it as an argument of its own")
-            elif name == "xargs" and not any(word.plain == "--" for word in words[2:]):
-                self.options |= {Option(value, name, splits=True) for value in given}
-
-    def _command_substitution(self, node: Node) -> None:
+    def _on_command_substitution(self, node: Node) -> None:
         if self.tree.of(node).startswith("`") and "\\" in self.tree.of(node):
-            names = frozenset(r.name for r in self.tree.within(node))
-            self._refuse(names, "backticks with a backslash", "write $(…)")
+            self._refuse_script(self.flow.within(node), "backticks with a backslash", "write $(…)")
 
 
-def _pieces(part: Node) -> list[Node]:
-    """A word in its pieces, those of a string by themselves."""
-    if part.type in ("concatenation", "string", "command_name"):
-        return [piece for child in part.children for piece in _pieces(child)]
-    return [part]
+def _operands(node: Node) -> Iterable[Node]:
+    """The words between the brackets of a test."""
+    for child in node.children:
+        if child.type.endswith("_expression"):
+            yield from _operands(child)
+        elif child.type not in ("[", "]"):
+            yield child
+
+
+def _find_exec(words: Sequence[Word]) -> tuple[int, int] | None:
+    """Where the command of `find -exec` begins and ends."""
+    for at, each in enumerate(words):
+        if each.text in ("-exec", "-execdir", "-ok", "-okdir"):
+            ends = [n for n in range(at + 1, len(words)) if words[n].text in (";", "+")]
+            return at + 1, ends[0] if ends else len(words)
+    return None
+
+
+def _replaced(each: Word, place: str, taint: Taint) -> Word:
+    """A word in which a program puts something in the place of `place`."""
+    at = (each.text or "").find(place) if place else -1
+    if at < 0:
+        return each
+    head = (each.text or "")[:at]
+    return Word(None, head, taint=each.taint | taint, first=NONE if head else taint)

@@ -1,360 +1,241 @@
-"""Programs: which words of a command a program takes for code, or for the name of code.
+"""Programs: what is known of programs by their names.
 
-What is not listed gets its words as they are. The author of a command is trusted (a person
-allowed it), the values in it are not: this looks for honest mistakes, not for disguises.
+A program is plain (it runs nothing that it is given), guarded (it runs something by some options), an
+interpreter, or one that runs what it is given. Of a program that is not listed nothing is known.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "busybox", "fish"))
-_LANGUAGES = re.compile(
-    r"(python|pypy|lua)[\d.]*|perl|ruby|node|nodejs|php|osascript|Rscript|pwsh|bun|deno|tclsh|expect|groovy"
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+SHELLS = _names("bash sh dash ash rbash")
+LANGUAGES = _names(
+    "python pypy node nodejs perl ruby php lua luajit rscript pwsh osascript tclsh wish "
+    "expect groovy zsh ksh mksh fish csh tcsh elvish nu xonsh guile racket sbcl clojure scala "
+    "kotlin julia octave erl escript elixir iex ghci runghc runhaskell ocaml swift java "
+    "jshell jrunscript irb ipython pypy ts-node tsx coffee raku tcl gnuplot gst"
 )
-_PREFIXES = {  # run the command that follows; by the options that take a word of their own
-    "builtin": "",
-    "catchsegv": "",
-    "chronic": "",
-    "chroot": "",
-    "chrt": "",
-    "command": "",
-    "coproc": "",
-    "doas": "uC",
-    "env": "uC",
-    "exec": "a",
-    "gosu": "",
-    "ionice": "cnp",
-    "nice": "n",
-    "ltrace": "eop",
-    "nohup": "",
-    "nsenter": "tSG",
-    "pkexec": "",
-    "proxychains": "f",
-    "setarch": "",
-    "setsid": "",
-    "stdbuf": "ioe",
-    "strace": "eopPs",
-    "sudo": "ugChpRTU",
-    "systemd-run": "pEuM",
-    "taskset": "",
-    "time": "fo",
-    "timeout": "sk",
-    "torsocks": "",
-    "unbuffer": "",
-    "unshare": "SG",
-    "valgrind": "",
-    "xvfb-run": "efnpsw",
-    "!": "",
+READERS_OF_CODE = _names("awk gawk mawk nawk sed gsed jq gojq jaq yq")  # their program is a word
+PLAIN = _names(
+    "[ arch b2sum base32 base64 basename basenc bunzip2 bzcat bzip2 cal cat chgrp chmod chown "
+    "cksum clear cmp col colrm column comm cp csplit cut date dd df diff diff3 dir dirname "
+    "dos2unix du echo egrep expand expr factor false fgrep file fmt fold free getconf getent "
+    "grep groups gunzip gzip head hexdump hostname iconv id install jobs join kill last link "
+    "ln locale logname look ls lsof lz4 md5sum mkdir mkfifo mktemp mv nl nm nproc numfmt od "
+    "paste pgrep pidof pr printenv printf ps pstree pwd readlink realpath rev rgrep rm rmdir "
+    "seq sha1sum sha224sum sha256sum sha384sum sha512sum shasum shuf sleep stat strings stty "
+    "sum sync tac tail tee test touch tr tree true truncate tsort tty uname unexpand uniq "
+    "unix2dos unlink unxz uptime users vdir wc whereis which who whoami xxd xz xzcat yes zcat "
+    "zstd zstdcat : break caller cd continue dirs disown exit false help logout popd pushd "
+    "return shift suspend times true type ulimit umask bg fg"
+)
+BY_RULE = _names("read mapfile readarray set shopt trap printf test [ wait getopts let xargs find")
+OF_BASH = _names(
+    "eval alias unalias bind compgen complete compopt enable fc history hash coproc declare "
+    "typeset export readonly unset local"
+)  # of bash, and never without a rule of their own
+RUN_WHAT_THEY_GET = _names(
+    " at batch crontab ssh sftp scp su runuser sg newgrp script scriptlive tmux screen gdb "
+    "lldb vim vi view vimdiff nvim rvim rview ex ed red emacs emacsclient nano editor m4 dc "
+    "bc psql mysql mariadb sqlite mongo mongosh redis-cli duckdb make gmake bmake ninja cmake "
+    "ctest scons rake just task parallel watch entr fswatch npx pnpx bunx uvx pipx hyperfine "
+    "prove run-parts start-stop-daemon systemd-run nsenter unshare flock setpriv capsh "
+    "fakeroot runcon choom uclampset prlimit dbus-run-session ssh-agent pg_virtualenv "
+    "memusage heaptrack sotruss perf valgrind ltrace deno bun busybox toybox xvfb-run bwrap "
+    "firejail proot eatmydata chronic cgexec numactl tini dumb-init daemonize direnv dotenv "
+    "xinit startx dbus-launch logsave faketime git-shell ld.so msgexec msgfilter opt llc lli "
+    "gcc g++ cc c++ clang clang++ cpp as ld tic man less more pager most zless lesspipe bzexe "
+    "gzexe xdg-open open sensible-editor sensible-pager sensible-browser nc ncat netcat socat "
+    "telnet openssl cpan pip docker-compose ansible ansible-playbook vagrant terraform nix "
+    "nix-shell guix kubectl oc service systemctl init chroot switch_root pivot_root doas "
+    "pkexec gosu torsocks proxychains unbuffer catchsegv dpkg apt apt-get rpm yum dnf "
+    "envsubst patch cpio rename logrotate tcpdump nmap pdb pydoc easy_install tox nox"
+)
+# These run the command that follows: by options, options with a word of their own, words before it.
+PREFIXES = {
+    "builtin": ("", "", 0),
+    "chrt": ("abdfior", "", 1),
+    "command": ("p", "", 0),
+    "env": ("i0v", "uC", 0),
+    "exec": ("cl", "a", 0),
+    "ionice": ("t", "cn", 0),
+    "nice": ("", "n", 0),
+    "nohup": ("", "", 0),
+    "setsid": ("cfw", "", 0),
+    "stdbuf": ("", "ioe", 0),
+    "strace": ("fqtv", "eos", 0),
+    "sudo": ("nEHSi", "ugChpRT", 0),
+    "taskset": ("", "", 1),
+    "time": ("pv", "fo", 0),
+    "timeout": ("v", "sk", 1),
+    "xargs": ("0rtxp", "nPLdasI", 0),
+    "!": ("", "", 0),
 }
-_FIRST_IS_A_VALUE = frozenset(("timeout", "chroot", "taskset", "gosu", "chrt", "setarch"))
-_ALL = frozenset(
-    (
-        *("eval", "trap", "alias", "bind", "compgen", "complete", "enable", "fc", "let", "unset", "read"),
-        *("mapfile", "readarray", "getopts", "wait", "source", ".", "hash", "xargs", "parallel", "watch"),
-        *("make", "gmake", "ninja", "at", "batch", "expr", "local", "hyperfine", "tmux", "screen", "entr"),
-        *("npx", "pnpx", "bunx", "uvx"),
-    )
-)  # every word of these
-_CODE_OPTIONS = {
-    "awk": "-e --source -f --file -i --include -l --load -E --exec",
-    "docker": "--entrypoint",
-    "emacs": "--eval -eval -l --load -f",
-    "ex": "-c -S --cmd",
-    "fd": "-x -X --exec --exec-batch",
-    "find": "-fprint -fprint0 -fprintf -fls",
-    "flock": "-c --command",
-    "gdb": "-ex -iex -x --eval-command --command",
-    "git": "-c --config-env --exec-path --upload-pack --receive-pack -x --exec --extcmd -O -u --template"
-    " --open-files-in-pager --tree-filter --index-filter --msg-filter --env-filter --commit-filter --config",
-    "jq": "-f --from-file -L",
-    "less": "-P -k",
-    "man": "-P -H --pager --html",
-    "mysql": "-e --execute",
-    "npm": "-c --call --node-options --script-shell",
-    "perf": "-c",
-    "psql": "-c --command -f --file -v --set --variable",
-    "rg": "--pre --hostname-bin",
-    "rsync": "-e --rsh --rsync-path",
-    "runuser": "-c --command",
-    "scp": "-S -o -F",
-    "script": "-c --command",
-    "sed": "-e --expression -f --file",
-    "sort": "--compress-program",
-    "ssh": "-o -F",
-    "su": "-c --command",
-    "tar": "-I --use-compress-program --to-command --checkpoint-action -F --info-script --rsh-command",
-    "vim": "-c -S --cmd",
-    "wget": "-e --execute --use-askpass",
-    "zip": "-TT --unzip-command",
+WRITERS = _names(
+    "dd cp mv ln link install rsync touch mkdir split csplit tar unzip truncate curl wget sort"
+)  # of a value among their words: it names a file, and is not written into it
+
+GIT_COMMANDS = _names(
+    "add archive blame branch cat-file check-ignore checkout cherry-pick clean clone commit "
+    "describe diff diff-tree fetch for-each-ref format-patch grep init log ls-files ls-remote "
+    "ls-tree merge merge-base mv name-rev notes pull push range-diff rebase reflog remote "
+    "reset restore rev-list rev-parse revert rm shortlog show show-ref stash status switch "
+    "symbolic-ref tag worktree"
+)
+GUARDED = {  # these run programs by some options; those that do not
+    "git": "-C -a -A -b -B -d -D -e -f -F -g -G -i -k -l -m -M -n -N -p -q -r -s -S -t -v -w -W -z "
+    "-E -P --no-pager --message --author --date --amend --no-edit --allow-empty "
+    "--allow-empty-message --no-verify --signoff --all --cached --staged --stat --numstat "
+    "--shortstat --name-only --name-status --no-color --color --oneline --graph --decorate "
+    "--patch --follow --since --after --until --before --grep --format --pretty --max-count "
+    "--reverse --no-merges --merges --first-parent --diff-filter --quiet --verbose --force "
+    "--force-with-lease --set-upstream --track --no-track --detach --orphan --depth --branch "
+    "--single-branch --tags --prune --abbrev-ref --short --show-toplevel --verify --hard "
+    "--soft --mixed --source --ff-only --no-ff --squash --abort --continue --skip --onto "
+    "--porcelain --untracked-files --ignored --others --exclude-standard --deleted --modified "
+    "--contains --merged --no-merged --points-at --sort --list --delete --annotate --file "
+    "--fixup --dry-run --recursive --keep-index --include-untracked --word-diff --unified "
+    "--ignore-all-space --ignore-case --line-number --count --heads --bare",
+    "find": "-name -iname -path -ipath -wholename -regex -iregex -type -size -mtime -mmin -atime "
+    "-ctime -newer -maxdepth -mindepth -print -print0 -printf -prune -delete -empty -not -and "
+    "-or -a -o -perm -user -group -links -depth -xdev -mount -follow -L -H -P -quit -ls "
+    "-readable -writable -executable -samefile -lname -regextype -true -false",
+    "fd": "-a -d -e -E -g -H -i -I -l -L -p -s -t -u --type --extension --exclude --glob --hidden "
+    "--max-depth --no-ignore",
+    "rg": "-A -B -C -c -e -F -f -g -h -H -i -I -l -L -m -n -N -o -P -q -r -s -S -t -T -u -U -v -w "
+    "-x -z --glob --type --files --hidden --no-ignore --count --fixed-strings "
+    "--files-with-matches --json --line-number --no-heading --color --ignore-case "
+    "--word-regexp --max-count --context --regexp --sort --multiline --only-matching",
+    "sort": "-b -c -C -d -f -g -h -i -k -M -m -n -o -r -R -s -t -u -V -z --unique --reverse "
+    "--numeric-sort --key --field-separator --version-sort",
+    "split": "-a -b -C -d -e -l -n -x --lines --bytes --number --suffix-length --additional-suffix "
+    "--numeric-suffixes",
+    "tar": "-c -x -t -z -j -J -v -f -C -k -p -r -u -P --create --extract --list --gzip --file "
+    "--directory --exclude --strip-components --verbose",
+    "zip": "-r -q -j -9 -x -u -d -m -y -v",
+    "unzip": "-o -q -d -l -p -n -j -t -v",
+    "rsync": "-a -v -z -r -n -u -t -l -p -P -q -c -h --delete --exclude --include --progress --stats "
+    "--archive --dry-run",
+    "curl": "-s -S -f -L -X -H -d -F -o -O -i -I -v -k -m -A -G -u -b -w -T --data --data-raw "
+    "--data-urlencode --json --header --request --url --output --silent --show-error --fail "
+    "--location --max-time --retry --user",
+    "wget": "-q -O -P -c -N -nc -nv --quiet --output-document --timeout --tries --header --post-data",
+    "pytest": "-k -m -x -q -v -vv -s -l -n -r --maxfail --tb --durations --lf --ff --no-header "
+    "--junitxml --co --collect-only --quiet --verbose --strict-markers --deselect --ignore",
+    "npm": "-s -w -D -g --silent --workspace --workspaces --if-present --prefix --save-dev --prefer-offline",
+    "docker": "-d -e -f -i -t -q -v -w -p -u --rm --name --workdir --env --volume --tag --file --quiet",
+    "getopt": "-o -l -n --options --longoptions --name --long",
 }
-_SAME = {
+SAME = {
+    "egrep": "grep",
+    "fdfind": "fd",
+    "ripgrep": "rg",
+    "gtar": "tar",
+    "bsdtar": "tar",
+    "gfind": "find",
+    "pnpm": "npm",
+    "yarn": "npm",
+    "podman": "docker",
+    "gsort": "sort",
+    "py.test": "pytest",
+}
+OPTION_THAT_RUNS = re.compile(
+    r"--?[\w-]*(exec|eval|command|cmd|shell|script|rsh|hook|program|plugin|require|import|load|pager|editor)[\w-]*"
+)
+
+
+class Language(NamedTuple):
+    """The options of an interpreter before its program."""
+
+    flags: tuple[str, ...] = ()
+    valued: tuple[str, ...] = ()  # with a word of their own
+    attached: tuple[str, ...] = ()  # with a text of their own in the same word
+    pairs: tuple[str, ...] = ()  # with two words of their own
+    code: tuple[str, ...] = ()  # with a program
+    first_is_code: bool = False  # the first word that is no option is a program, and not a file
+
+
+_SHELL = Language(("-e", "-u", "-x", "-f", "-v"))
+INTERPRETERS = {
+    **dict.fromkeys(SHELLS, _SHELL),
+    "python": Language(
+        ("-u", "-B", "-I", "-s", "-S", "-E", "-q", "-O", "-P", "-b"), valued=("-W", "-X"), code=("-c",)
+    ),
+    "node": Language(("--test", "--no-warnings"), code=("-e", "--eval", "-p", "--print")),
+    "java": Language(("-jar", "-ea")),
+    "awk": Language(valued=("-F", "-v"), attached=("-F", "-v"), first_is_code=True),
+    "sed": Language(
+        ("-n", "-E", "-r", "-i", "-s", "-z", "-u"), ("-l",), code=("-e", "--expression"), first_is_code=True
+    ),
+    "jq": Language(
+        (
+            *("-r", "-c", "-n", "-s", "-e", "-j", "-a", "-S", "-M", "-C", "-R", "--raw-output"),
+            "--tab",
+            "--slurp",
+        ),
+        valued=("--indent",),
+        pairs=("--arg", "--argjson", "--slurpfile", "--rawfile"),
+        first_is_code=True,
+    ),
+}
+KINDS = {
     **dict.fromkeys(("gawk", "mawk", "nawk"), "awk"),
-    **dict.fromkeys(("gsed",), "sed"),
-    **dict.fromkeys(("vi", "nvim", "view", "vimdiff"), "vim"),
-    **dict.fromkeys(("npx", "pnpm", "yarn", "pnpx"), "npm"),
-    **dict.fromkeys(("fdfind",), "fd"),
-    **dict.fromkeys(("mariadb",), "mysql"),
-    **dict.fromkeys(("bsdtar", "gtar"), "tar"),
-    **dict.fromkeys(("podman",), "docker"),
-    **dict.fromkeys(("sftp",), "scp"),
-    **dict.fromkeys(("ripgrep",), "rg"),
-    **dict.fromkeys(("emacsclient",), "emacs"),
     **dict.fromkeys(("gojq", "jaq", "yq"), "jq"),
+    "gsed": "sed",
+    "pypy": "python",
+    "nodejs": "node",
 }
-_PROGRAM_FIRST = {
-    "awk": frozenset(("-F", "-v", "--field-separator", "--assign")),
-    "sed": frozenset(("-l", "-E", "-i")) - {"-E", "-i"},
-    "jq": frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile", "--indent", "--tab")) - {"--tab"},
-}  # their first word that is no option is a program; by the options that take a word of their own
-_TAKES_TWO = frozenset(("--arg", "--argjson", "--slurpfile", "--rawfile"))
-_FROM_HERE_ON = {
-    "find": frozenset(("-exec", "-execdir", "-ok", "-okdir")),
-    "fd": frozenset(("-x", "-X", "--exec", "--exec-batch")),
-    "git": frozenset(("foreach", "run", "config")),
-    "deno": frozenset(("eval",)),
-    "jq": frozenset[str](),
+MODULES_THAT_RUN = _names(
+    "timeit code codeop pdb bdb cProfile profile trace runpy asyncio idlelib sqlite3 doctest pydoc"
+)
+EVALUATING = {  # words by which a program runs a text
+    "python": re.compile(
+        r"\b(eval|exec|system|popen|spawn\w*|subprocess|compile|importlib|runpy|pickle|marshal|ctypes|pty|os)\b|__"
+    ),
+    "node": re.compile(
+        r"\b(eval|Function|child_process|exec\w*|spawn\w*|vm|require|import|constructor|set\w+|process\.b\w*)\b"
+    ),
+    "awk": re.compile(r"\b(system|getline)\b|(?<!\|)\|(?!\|)|@"),
+    "jq": re.compile(r"\b(import|include)\b"),
 }
-_CODE_ON_STDIN = frozenset(
-    (
-        "at",
-        "batch",
-        "crontab",
-        "dc",
-        "m4",
-        "ed",
-        "ex",
-        "psql",
-        "sqlite3",
-        "mysql",
-        "mariadb",
-        "gdb",
-        "ssh",
-        "parallel",
-    )
+_SED_PART = "|".join(
+    rf"s{d}(?:[^{d}\\\n]|\\.)*{d}(?:[^{d}\\\n]|\\.)*{d}[gpiI\d]*"
+    for d in ("/", r"\|", "#", ",", "@", ":", "!", "%")
 )
-_STDIN = re.compile(r"-|/dev/(stdin|fd/\d+)|/proc/.*")
-_SETTINGS = re.compile(
-    r"PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|PROMPT_COMMAND|PS\d|SHELL|SHELLOPTS|BASHOPTS|FCEDIT|EXINIT|VIMINIT"
-    r"|(LD|DYLD|GIT|PYTHON|PERL|RUBY|NODE|LESS|LUA|JAVA|_JAVA|MAVEN|GRADLE|R|RUST|CARGO|NPM|DOCKER|SSH)_?[A-Z\d_]*"
-    r"|.*(PAGER|EDITOR|BROWSER|ASKPASS)|VISUAL|MAKEFLAGS|MAKEFILES|TAR_OPTIONS|RSYNC_RSH|CLASSPATH|AWKPATH"
-    r"|npm_config_.*",
+_SED_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
+SED = re.compile(
+    rf"(?:\s*(?:{_SED_ADDRESS}(?:,{_SED_ADDRESS})?!?)?\s*(?:{_SED_PART}|[pdq=nhHgGxND])\s*(?:;|\n|$))+"
 )
-_NO_OPTIONS = frozenset(("echo", ":", "true", "false", "test", "[", "return", "exit", "shift"))
-_CODE_OPTION = re.compile(r"-\w*[ceErpm]|--eval|--print|--command")
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word of a command."""
-
-    literal: str | None  # what it is; None where the shell puts something in its place
-    head: str  # what is known of its beginning
-    has_value: bool  # whether a value may be in it
-
-    @property
-    def plain(self) -> str:
-        """A word to compare with; empty where it is not known."""
-        return self.literal or ""
-
-
-def program(words: Sequence[Word]) -> int:
-    """Which of the words is the program that is run in the end; their number where there is none."""
-    at = 0
-    while at < len(words):
-        name = base(words[at])
-        if name not in _PREFIXES or (name == "command" and _only_shows(words[at + 1 :])):
-            return at
-        at = _behind_options(words, at + 1, _PREFIXES[name]) + (name in _FIRST_IS_A_VALUE)
-    return at
-
-
-def _only_shows(rest: Sequence[Word]) -> bool:
-    """Whether this is `command -v`, which runs nothing."""
-    return bool(rest) and re.fullmatch(r"-p?[vV]", rest[0].plain) is not None
-
-
-def name(words: Sequence[Word]) -> str:
-    """The name of the program that is run in the end; empty where it is not known."""
-    return "".join(base(word) for word in words[program(words) :][:1])
-
-
-def _behind_options(words: Sequence[Word], at: int, with_value: str) -> int:
-    while at < len(words):
-        word = words[at].head
-        if word == "--":
-            return at + 1
-        if word.startswith("-"):
-            at += 2 if re.fullmatch(f"-[{with_value or '-'}]", word) else 1
-        elif re.match(r"\w+=", word):
-            at += 1
-        else:
-            break
-    return at
-
-
-def base(word: Word) -> str:
-    """A program's name without its folder."""
-    return word.plain.rpartition("/")[2]
-
-
-def is_interpreter(name: str) -> bool:
-    """Whether a program runs what it is given as code."""
-    return name in SHELLS or _LANGUAGES.fullmatch(name) is not None
-
-
-def code(words: Sequence[Word], at: int) -> str:
-    """What the program takes word `at` for, where that is code or the name of code; else empty."""
-    first = program(words)
-    if at <= first or first >= len(words):
-        return "the name of a command" if at == first else _of_prefix(words, at)
-    name = base(words[first])
-    given = words[first + 1 : at]
-    if name in _ALL:
-        return f"an argument of {name}"
-    shell = script_word(words)
-    if at == shell or (shell is None and is_interpreter(name) and _names_a_file(given, words[at])):
-        return f"a script of {name}"
-    if _is_option_value(name, given, words[at]) or any(w.plain in _FROM_HERE_ON.get(name, ()) for w in given):
-        return f"code for {name}"
-    if _is_program_word(_SAME.get(name, name), given, words[at]):
-        return f"a program of {name}"
-    if name in ("ssh", "sqlite3", "su", "flock") and any(not w.head.startswith("-") for w in given):
-        return f"a command for {name}"
-    if name in ("printf", "test", "[") and given and given[-1].plain in ("-v", "-R"):
-        return f"the name of a variable for {name}"
-    return ""
-
-
-def _of_prefix(words: Sequence[Word], at: int) -> str:
-    """A word before the program: `env -S VALUE` is code, `env NAME=VALUE` and `nice -n VALUE` are not."""
-    before = words[at - 1].plain if at else ""
-    if words[at].head.startswith(("-S", "--split-string")) or before in ("-S", "--split-string"):
-        return f"code for {base(words[0])}"
-    assigned = re.match(r"(\w+)=", words[at].head)
-    if assigned is not None:
-        return settings_of_programs(assigned[1])
-    takes = _PREFIXES.get(base(words[0]), "")
-    plain = re.fullmatch(f"-[{takes or '-'}]", before) is not None or base(words[at - 1]) in _FIRST_IS_A_VALUE
-    return "" if plain else f"an option of {base(words[0])}"
-
-
-def settings_of_programs(variable: str) -> str:
-    """What a variable of this name is for, where that is code or where code is found; else empty."""
-    return f"{variable}, which tells programs what to run" if _SETTINGS.fullmatch(variable) else ""
-
-
-def script_word(words: Sequence[Word], *, only_bash: bool = False) -> int | None:
-    """The word that is a shell's or an interpreter's script, as in `docker exec it sh -c SCRIPT`."""
-    for at, word in enumerate(words[:-1]):
-        name = base(word)
-        is_shell = name in SHELLS or name in ("su", "runuser", "flock", "script")
-        if not is_shell and (only_bash or not is_interpreter(name)):
-            continue
-        skip = False
-        for option in range(at + 1, len(words)):
-            text = words[option].head
-            if skip:
-                skip = False
-                continue
-            if not text.startswith(("-", "+")) or text == "--":
-                break
-            skip = is_shell and re.fullmatch(r"[-+]\w*[oO]", text) is not None  # -o pipefail
-            pattern = re.compile(r"-\w*c") if name in SHELLS else _CODE_OPTION
-            if pattern.fullmatch(words[option].plain):
-                return option + 1 if option + 1 < len(words) else None
-    return None
-
-
-def runs_file(words: Sequence[Word], file: Word) -> bool:
-    """Whether a command runs this file: as a program, or as the script of one."""
-    first = program(words)
-    if first < len(words) and words[first] is file:
-        return True
-    return name(words) in ("source", ".", "chmod", "crontab", "at") or is_interpreter(name(words))
-
-
-def _names_a_file(given: Sequence[Word], word: Word) -> bool:
-    """Whether a word is the first that is no option: a file to run."""
-    return not word.head.startswith("-") and all(w.head.startswith("-") for w in given)
-
-
-def _is_option_value(name: str, given: Sequence[Word], word: Word) -> bool:
-    options = _CODE_OPTIONS.get(_SAME.get(name, name), "").split()
-    if _LANGUAGES.fullmatch(name):
-        options = ["-c", "-e", "-E", "-r", "-p", "-m", "-M", "--eval", "--print", "--require", "--import"]
-    elif name in SHELLS:
-        options = ["-c", "--rcfile", "--init-file"]
-    if given and given[-1].plain in options:
-        return True
-    letters = "".join(o[1] for o in options if re.fullmatch(r"-\w", o))
-    if any(word.head.startswith(f"{o}=") for o in options if o.startswith("--")):
-        return True
-    return bool(letters) and re.match(rf"-\w*[{letters}]", word.head) is not None
-
-
-def _is_program_word(name: str, given: Sequence[Word], word: Word) -> bool:
-    """Whether a word is the program of awk, sed or jq, and not a file or a variable for it."""
-    if name not in _PROGRAM_FIRST or word.head.startswith("-"):
-        return False
-    if any(w.plain in _CODE_OPTIONS[name].split() for w in given):
-        return False
-    rest, skip = 0, 0
-    for other in [*given, word]:
-        if skip:
-            skip -= 1
-            rest = -1
-            continue
-        rest = 0
-        if other.plain in _TAKES_TWO:
-            skip = 2
-        elif other.plain in _PROGRAM_FIRST[name]:
-            skip = 1
-        elif not other.head.startswith("-") and other is not word:
-            return False
-    return rest == 0
-
-
-def reads_code(words: Sequence[Word]) -> bool:
-    """Whether a command takes its standard input for code."""
-    first = program(words)
-    if first >= len(words):
-        return False
-    rest = words[first + 1 :]
-    if base(words[first]) in ("xargs", "parallel"):
-        return any(base(w) in SHELLS or _LANGUAGES.fullmatch(base(w)) for w in rest)
-    if base(words[first]) in _CODE_ON_STDIN:
-        return True
-    if base(words[first]) in ("source", "."):
-        return any(_STDIN.fullmatch(w.plain) for w in rest)
-    if not is_interpreter(base(words[first])):
-        return any(base(w) in SHELLS and _bare(words[at + 1 :]) for at, w in enumerate(words))
-    return _bare(rest) and script_word(words) is None
-
-
-def _bare(rest: Sequence[Word]) -> bool:
-    """Whether a shell gets no file: nothing but options, or the name of its standard input."""
-    operands = [w for w in rest if not w.head.startswith("-") or w.plain == "-"]
-    return (
-        not operands or _STDIN.fullmatch(operands[0].plain) is not None or any(w.plain == "-s" for w in rest)
-    )
-
-
-def takes_as_option(words: Sequence[Word], at: int) -> str:
-    """The program that would take word `at` for an option, did it begin with `-`; else empty."""
-    first = program(words)
-    if at < first:
-        return base(words[0])
-    if first >= len(words) or at == first:
-        return ""
-    name, given = base(words[first]), words[first + 1 : at]
-    script = script_word(words)
-    if script is not None and at > script and name in SHELLS:
-        return ""  # an argument of the script
-    if name in _NO_OPTIONS or any(w.plain == "--" for w in given):
-        return ""
-    if name == "printf" and any(not w.head.startswith("-") for w in given):
-        return ""
-    return name or "the command"
+SETTINGS = re.compile(  # variables that bash or programs read to know what to do
+    r"IFS|ENV|BASH\w*|PROMPT\w*|PS\d|SHELL\w*|FUNC\w*|HIST\w*|S?RANDOM|SECONDS|LINENO|OPT(IND|ERR)|EPOCH\w+"
+    r"|COMP_\w+|DIRSTACK|GROUPS|E?UID|PPID|PIPESTATUS|SHLVL|HOSTNAME|HOSTTYPE|MACHTYPE|OSTYPE|TIMEFORMAT|TMOUT"
+    r"|COLUMNS|LINES|CHILD_MAX|(GLOB|EXEC|F)IGNORE|IGNOREEOF|INPUTRC|POSIXLY_CORRECT|READLINE\w*|MAIL\w*|FCEDIT"
+    r"|EXINIT|VIMINIT|VISUAL|LANG(UAGE)?|LC_\w+|TEXTDOMAIN\w*|TERM(INFO)?|TZ|TMPDIR|TEMP|TMP|(OLD)?PWD|HOME"
+    r"|auto_resume|histchars|COPROC|CC|CXX|CPP|AS|AR|GZIP|BZIP2?|GREP_\w+|XZ_\w+"
+    r"|(DYLD|GIT|PYTHON|PERL|RUBY|NODE|LESS|LUA|JAVA|JDK|MAVEN|CARGO|NPM|MAKE|CMAKE)\w*|(PG|LD|UV|GCC)[A-Z_]+"
+    r"|(R|GO|RUST|GRADLE|YARN|DOCKER|SSH|PIP|TAR|RSYNC|CURL|WGET|PHP|TCL|XDG|DBUS|MALLOC|VIM|TOX|PYTEST|_JAVA)_\w+"
+    r"|\w*(PAGER|EDITOR|BROWSER|ASKPASS|PATH|FLAGS|_OPTS|OPTIONS|COMMAND|_CMD|_PROXY|_proxy|_PRELOAD|STARTUP|_HOOK)"
+    r"|npm_\w+|\w*(?<=[A-Z])RC"
+)
+SET_OPTION = re.compile(r"[-+][euxfvCETh]*o?")
+SET_NAMES = _names("pipefail errexit nounset noglob xtrace verbose noclobber errtrace functrace")
+SHOPT = _names(
+    "-s -u -q nullglob failglob dotglob globstar extglob nocaseglob nocasematch inherit_errexit lastpipe"
+)
+NO_OPTIONS = _names("cd echo : true false test [ return exit shift")
+NAME = re.compile(r"[A-Za-z_]\w*")
+UNARY = re.compile(r"-[a-hknoprstuwxzGLNOS]")
+BINARY = re.compile(r"==?|!=|<|>|-(eq|ne|lt|le|gt|ge|nt|ot|ef)")
+NUMBERED = _names("base32 base64 b2sum bzip2 lz4 m4 diff3")  # whose number is no version
+NPM_RUNS = _names("exec x config set explore dlx")
+ATTACHED = _names("rg sort pytest split")  # their options have texts of their own in the same word
+KNOWN = (
+    *(PLAIN, SHELLS, LANGUAGES, READERS_OF_CODE, BY_RULE, OF_BASH, RUN_WHAT_THEY_GET),
+    *(PREFIXES, GUARDED, SAME, _names("source .")),
+)

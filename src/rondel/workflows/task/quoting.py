@@ -89,7 +89,10 @@ def compile_command(
 
 
 def _mentions(command: str, exported: Container[str]) -> bool:
-    return any(name in exported for name in re.findall(r"\w+", command))
+    """Whether a command uses a variable of its environment that holds a value."""
+    bare = r"|\b(\w+)" if re.search(r"\(\(|\$\[|\[\[|\$\{!|\b(let|printenv)\b", command) else ""
+    found = re.findall(rf"\$\{{?\W?(\w+){bare}", command)
+    return any(name in exported for names in found for name in ([names] if not bare else names))
 
 
 def _unreadable(command: str, found: list[Reference], known: Container[str]) -> Script:

@@ -25,6 +25,7 @@ ALWAYS = (
     *("inherited", "inherited.from", "inherited.context", "shared_context"),
 )  # what every task has, if only empty
 ENVIRONMENT_MAX = 32_000  # bytes of one environment variable; the system allows 128 KB
+_BEGINS_A_WORD = re.compile(r"(^|[\s\\'\"])-")  # also behind what `read` and `xargs` take away
 INDEX_DIGITS = 9  # of a place in a list
 
 
@@ -116,8 +117,8 @@ def prepare(commands: tuple[str, ...], variables: Variables) -> Prepared:
 def _taken_for_option(option: Option, variables: Variables) -> str:
     """Why a value cannot stand where a program would take it for an option; empty when it can."""
     value = variables.value(option.name) or ""
-    words = value.split() if option.splits else [value]
-    if not any(word.startswith("-") for word in words):
+    begins = _BEGINS_A_WORD.search(value) is not None if option.splits else value.startswith("-")
+    if not begins:
         return ""
     return (
         f'[{option.name}] begins with "-", and {option.program} would take it for an option; put -- before it'
