@@ -84,6 +84,7 @@ printf '%s' "[v]" && : "it's"
 """)
 
 # In each the value would be evaluated again, or names a command or a file, or nothing shows that it does not.
+# They are refused and never run: some would change the machine that they run on.
 EVALUATED = _commands(r"""
 declare -a x=[v]
 declare -a x; declare x=[v]
@@ -961,6 +962,402 @@ python3.11 -c [v]
 python3 -uc [v]
 python3 -Bc "[v]"
 PYTHON=python3; $PYTHON run.py [v]
+x=[v]; printf -v y '%s' "$x"; (( y ))
+x=[v]; y=$x true; echo $((y))
+x=[v]; f() { local y=x; echo $((y)); }; f
+x=[v]; f() { echo $(($1)); }; f x
+x=[v]; f() { (( $1 > 0 )); }; f x
+x=[v]; f() { local -n r=$1; echo $((r)); }; f x
+x=[v]; f() { echo ${!1}; }; f x
+x=[v]; set -- x; echo $(($1))
+x=[v]; set -- x; echo $(($@))
+x=[v]; for i; do echo $((i)); done
+f() { for i; do echo $((i)); done; }; f [v]
+f() { for i do eval $i; done; }; f [v]
+f() { while (( $# )); do echo $(($1)); shift; done; }; f [v]
+f() { case $1 in *) $1 ;; esac; }; f [v]
+x=[v]; a=(1 2 3); echo "${a[@]:$x:1}"
+x=[v]; a=(1 2 3); echo "${@:$x}"
+x=[v]; echo "${*:x}"
+x=[v]; a=(); a[x]=1
+x=[v]; a=([x]=1)
+x=[v]; a=([$x]=1)
+a=([[v]]=1)
+x=[v]; declare -a a=([x]=1)
+x=[v]; declare 'a[x]=1'
+x=[v]; a+=([x]=1)
+x=[v]; echo ${a[x]:-b}
+x=[v]; echo ${#a[x]}
+x=[v]; echo "${a[$x]}"
+x=[v]; unset a[x]
+x=[v]; unset 'a[x]'
+x=[v]; [[ -v a[x] ]]
+x=[v]; [[ -v 'a[x]' ]]
+x=[v]; [ -v 'a[x]' ]
+x=[v]; test -v 'a[x]'
+x=[v]; read 'a[x]' <<< 1
+x=[v]; printf -v 'a[x]' 1
+x=[v]; mapfile -O "$x" a <<< 1
+x=[v]; let 'a[x]=1'
+x=[v]; let a[x]=1
+x=[v]; echo $((a[x]))
+x=[v]; echo $(( ${a[x]} ))
+x=[v]; y=1; echo $((y ? x : 0))
+x=[v]; echo $(( 1 + "x" ))
+x=[v]; echo $(( 'x' ))
+x=[v]; echo $((1,x))
+x=[v]; : $((y=x)); 
+x=[v]; y=0; : $((y+=x))
+x=[v]; y=0; (( y=x )); 
+x=[v]; y=0; for ((;y<x;)); do break; done
+x=[v]; for ((i=0;i<1;i=x)); do break; done
+x=[v]; echo $((x)) > /dev/null
+x=[v]; echo "$((x))"
+x=[v]; cat <<E⏎$((x))⏎E
+x=[v]; cat <<< $((x))
+x=[v]; y=$((x))
+x=[v]; a[$((x))]=1
+x=[v]; sleep $((x))
+x=[v]; case $((x)) in 1) ;; esac
+x=[v]; [[ $((x)) ]]
+x=[v]; [[ x -ge 0 || 1 ]]
+x=[v]; [[ ! x -ge 0 ]]
+x=[v]; [[ ( x -ge 0 ) ]]
+x=[v]; [[ 1 -ge $x ]]
+x=[v]; [[ "$x" -eq 1 ]]
+x=[v]; y=$x; z=$y; [[ $z -eq 1 ]]
+x=[v]; [[ a[x] -eq 1 ]]
+x=[v]; if (( x )); then :; fi
+x=[v]; while (( x )); do break; done
+x=[v]; until (( x )); do break; done
+x=[v]; ! (( x ))
+x=[v]; (( x )) | cat
+x=[v]; ( (( x )) )
+x=[v]; { (( x )); }
+x=[v]; $(( x )) 
+x=[v]; declare -i y; y=x
+x=[v]; declare -i y=x
+x=[v]; declare -ai y=(x)
+x=[v]; local -i y=x
+x=[v]; typeset -i y; read y <<< x
+x=[v]; declare -i y; y+=x
+x=[v]; declare -i y; for y in x; do :; done
+x=[v]; declare -i y; : ${y:=x}
+x=[v]; readonly -i y=x
+x=[v]; export -i y=x
+x=[v]; declare -r -i y=x
+x=[v]; declare -r y -i z=x
+x=[v]; command export "y=$x"
+x=[v]; n=3; n=$x; echo $((n))
+n=1; n+=[v]; echo $((n))
+n=1; read n <<< [v]; echo $((n))
+n=1; f() { n=$1; }; f [v]; echo $((n))
+n=1; printf -v n %s [v]; echo $((n))
+n=1; for n in [v]; do echo $((n)); done
+n=1; echo [v] | while read n; do echo $((n)); done
+n=1; : ${m:=[v]}; echo $((m))
+n=$(wc -l < f; echo x); x=[v]; echo $((n))
+n=$(echo x | cat); x=[v]; echo $((n))
+n=$(echo x; ls | wc -l); x=[v]; echo $((n))
+n=$(seq 1 2; echo x); x=[v]; echo $((n))
+wc() { echo x; }; n=$(ls | wc -l); x=[v]; echo $((n))
+SECONDS=[v]; echo $SECONDS
+declare SECONDS=[v]
+SECONDS+=[v]
+RANDOM+=[v]
+OPTIND+=[v]
+OPTIND=1 OPTIND=[v] true
+read -r SECONDS < <(echo [v])
+mapfile -t OPTIND <<< [v]
+getopts a OPTIND [v]
+select OPTIND in [v]; do break; done <<< 1
+f() { local OPTIND=[v]; }; f
+f() { local SRANDOM=$1; }; f [v]
+LINENO=[v]
+EPOCHSECONDS=[v]
+BASH_SUBSHELL=[v]
+COLUMNS=[v]
+TMOUT=[v]
+HISTSIZE=[v]
+HISTCONTROL=[v]; HISTFILE=[v]
+GROUPS=[v]
+FUNCNAME=[v]
+DIRSTACK=([v])
+BASH_ALIASES[x]=[v]; x
+BASH_CMDS[x]=[v]; x
+shopt -s expand_aliases⏎BASH_ALIASES[x]=[v]⏎x
+hash -p [v] x; x
+BASH_CMDS=([x]=/bin/bash); x -c [v]
+BASH_CMDS[ls]=/bin/bash; ls -c [v]
+PATH=/bin; bash -c [v]
+cp /bin/bash tool; ./tool -c [v]
+ln -s /bin/bash tool; ./tool -c [v]
+ln -s /bin/bash ./ls; ./ls -c [v]
+cp /bin/bash ./cat; ./cat -c [v]
+ln -s /bin/bash ls; PATH=.:$PATH ls -c [v]
+ln -s /bin/bash ls; PATH=.:$PATH; ls -c [v]
+install /bin/bash t; ./t -c [v]
+cat /bin/bash > t; chmod +x t; ./t -c [v]
+d=/bin; $d/bash -c [v]
+d=/bin/; ${d}bash -c [v]
+b=bash; $b -c [v]
+b=bash; /bin/$b -c [v]
+b=ba; ${b}sh -c [v]
+"ba$(echo sh)" -c [v]
+$(echo bash) -c [v]
+`echo bash` -c [v]
+$(which bash) -c [v]
+$(command -v bash) -c [v]
+$0 -c [v]
+"$0" -c [v]
+/proc/self/exe -c [v]
+/proc/$$/exe -c [v]
+/proc/$PPID/exe -c [v]
+exec /proc/self/exe -c [v]
+../../../../bin/bash -c [v]
+/usr/bin/../bin/sh -c [v]
+//bin//sh -c [v]
+/bin/./dash -c [v]
++(b)ash -c [v]
+/bin/[b]ash -c [v]
+/bin/bas[h] -c [v]
+~/../bin/bash -c [v]
+bash --rcfile <(echo [v]) -i -c true
+bash --init-file <(echo [v]) -i
+bash -l -c [v]
+bash -lc [v]
+bash -euc [v]
+bash -e -u -o pipefail -c [v]
+bash --posix -c [v]
+bash --debugger -c [v]
+bash -o pipefail [v]
+bash -O extglob [v]
+bash -x [v]
+bash -- [v]
+bash +x [v]
+bash "$x" [v]
+bash ${x:--c} [v]
+bash $(echo -c) [v]
+bash {-c,[v]}
+bash x.sh; bash -c [v]
+dash -c [v]
+rbash -c [v]
+sh -c "$(echo [v])"
+sh -c "echo '[v]'"
+sh -c 'echo '"'"[v]"'"
+sh -c $'echo [v]'
+sh -c "$(cat <<E⏎[v]⏎E⏎)"
+sh -c "$(< <(echo [v]))"
+bash -c "$0" [v]
+bash -c "$1" bash [v]
+bash -c "${1}" bash [v]
+bash -c '$1' bash "[v]"
+bash -c 'sh -c "$@"' bash [v]
+bash -c 'exec "$@"' bash [v]
+bash -c 'exec "$@"' bash sh -c [v]
+bash -c 'command "$@"' bash [v]
+bash -c 'env "$@"' bash [v]
+bash -c 'xargs env <<< "$1"' bash [v]
+bash -c 'source /dev/stdin' <<< [v]
+bash -c 'source <(cat)' <<< [v]
+bash -c 'mapfile -t a; "${a[@]}"' <<< [v]
+bash -c 'read -r x; bash -c "$x"' <<< [v]
+bash -c 'trap "$1" EXIT' bash [v]
+bash -c 'PS4=$1; set -x; :' bash [v]
+bash -c 'BASH_ENV=$1 bash x.sh' bash <(echo [v])
+bash -c 'f() { "$@"; }; f "$@"' bash sh -c [v]
+sh -c 'sh' <<< [v]
+sh -c 'cat > z; sh z' <<< [v]
+sh -c 'tee z; . ./z' <<< [v]
+x=[v]; export x; watch -n1 -g 'eval $x'
+x=[v]; export x; env sh -c 'eval "$x"'
+x=[v]; export x; python3 -c 'import os; os.system(os.environ["x"])'
+x=[v]; export x; perl -e 'system $ENV{x}'
+x=[v]; export x; awk 'BEGIN{system(ENVIRON["x"])}'
+x=[v]; export x; node -e 'require("child_process").execSync(process.env.x)'
+x=[v]; export x; find . -maxdepth 0 -exec sh -c 'eval "$x"' \;
+x=[v]; export x; echo a | xargs sh -c 'eval "$x"'
+x=[v]; export x; timeout 5 sh -c 'eval $x'
+x=[v]; export x; sh -c 'echo $((x))'
+x=[v]; export x; sh -c '$x'
+echo [v] | bash -c 'bash'
+echo [v] | bash -c 'cat | bash'
+echo [v] | bash -c 'source /dev/stdin'
+echo [v] | bash -c 'read x; $x'
+echo [v] | python3 -c 'exec(input())'
+echo [v] | python3 -c 'import sys; eval(sys.stdin.read())'
+echo [v] | python3 -c 'import code; code.interact()'
+echo [v] | python3 -i
+echo [v] | python3 -
+echo [v] | python3 /dev/stdin
+echo [v] | perl
+echo [v] | perl -
+echo [v] | perl -ne 'system $_'
+echo [v] | perl -pe 's/.*/`$&`/e'
+echo [v] | node
+echo [v] | awk -f -
+echo [v] | awk -f /dev/stdin
+echo [v] | sed -f -
+echo [v] | sed -f /dev/stdin x
+echo [v] | sed -ne 'e'
+echo [v] | sed 's/^/touch /e'
+echo [v] | sed 's|x|y|e'
+echo [v] | sed 's/x/y/;e'
+echo [v] | sed 's/x/y/ge'
+echo [v] | sed --expression='s/x/y/e'
+echo [v] | sed -e 's/a/b/' -e 'e'
+echo [v] | sed -E 's/(.*)/\1/e'
+echo [v] | sed $'s/x/y/e'
+echo [v] | sed "s/x/y/e"
+c='s/x/y/e'; echo [v] | sed "$c"
+echo [v] | sed '1{e⏎}'
+echo [v] | sed 's/a/b/w z'; sh z
+echo [v] | sed -n '/x/w z'; sh z
+echo [v] | gawk '{ print |& "sh" }'
+echo [v] | awk '{ cmd = $0; cmd | getline }'
+echo [v] | awk '{ printf "%s", $0 > "z" }'; . ./z
+echo [v] | awk '{ print >> "z" }'; . ./z
+echo [v] | vim -e -s -
+echo [v] | vi -es
+echo [v] | ed
+echo [v] | ex
+echo [v] | m4 -
+echo [v] | bc
+echo [v] | gdb
+echo [v] | at now
+echo [v] | crontab
+echo [v] | expect
+echo [v] | expect -
+echo [v] | busybox sh
+echo [v] | ssh localhost
+echo [v] | ssh localhost sh
+echo [v] | su -
+echo [v] | sudo -S sh
+echo [v] | script
+echo [v] | parallel
+echo [v] | xargs -I{} {}
+echo [v] | xargs -n 1 -I X sh -c X
+echo [v] | xargs -L1 bash
+echo [v] | xargs -t -I{} bash -c "{}"
+echo [v] | xargs -P2 -n1 bash -c
+echo [v] | xargs sudo
+echo [v] | xargs nice
+echo [v] | xargs nohup
+echo [v] | xargs stdbuf -o0
+echo [v] | xargs find . -exec
+echo [v] | xargs tar
+echo [v] | xargs git
+echo [v] | xargs awk
+echo [v] | xargs sed
+echo [v] | xargs python3
+echo [v] | xargs python3 -c
+echo [v] | xargs make
+echo [v] | xargs busybox
+echo [v] | xargs printf
+echo [v] | xargs test
+echo [v] | xargs [
+echo [v] | xargs -I{} printf -v {} x
+echo [v] | tee >(xargs bash -c)
+echo [v] | tee >(cat > z); sh z
+echo [v] > >(cat > z); sh z
+echo [v] > >(tee z); . ./z
+echo [v] | cat - > z; sh ./z
+echo [v] | head -1 >> z; sh z
+echo [v] 2> z >&2; sh z
+ls [v] 2> z; sh z
+cat [v] 2> z; sh z
+cat [v] &> z; sh z
+{ echo [v] >&2; } 2> z; sh z
+set -x; : [v] 2> z; sh z
+exec 2> z; set -x; : [v]; set +x; sh z
+exec 4<> z; echo [v] >&4; sh z
+exec {fd}> z; echo [v] >&$fd; sh z
+echo [v] >| z; sh z
+echo [v] 1> z; sh z
+echo [v] &>> z; sh z
+echo [v] > "z"; sh 'z'
+f=z; echo [v] > $f; sh z
+f=z; echo [v] > "$f"; sh $f
+f=run.sh; echo [v] > "$f"; bash run.sh
+echo [v] > $(echo z); sh z
+echo [v] > ./z; cd .; sh ./z
+mkdir d; cd d; echo [v] > z.txt; cd ..; sh d/z.txt
+echo [v] > a.txt; cat a.txt > z; sh z
+echo [v] > a.txt; cp a.txt z; sh z
+echo [v] > a.txt; mv a.txt z; sh z
+echo [v] > a.txt; ln a.txt z; sh z
+echo [v] > a.txt; ln -s a.txt z; . ./z
+echo [v] > a.txt; install -m755 a.txt z; ./z
+echo [v] > a.txt; dd if=a.txt of=z; sh z
+echo [v] > a.txt; tee z < a.txt; sh z
+echo [v] > a.txt; split a.txt z; sh zaa
+echo [v] > a.txt; tar cf t.tar a.txt; tar xf t.tar; sh a.txt
+echo [v] > a.txt; rsync a.txt z; sh z
+echo [v] > a.txt; sed 's/a/a/' a.txt > z; sh z
+echo [v] > a.txt; awk 1 a.txt > z; sh z
+echo [v] > a.txt; sort -o z a.txt; sh z
+echo [v] > a.txt; paste a.txt > z; sh z
+echo [v] > a.txt; bash -c "$(cat a.txt)"
+echo [v] > a.txt; bash -c 'sh a.txt'
+echo [v] > a.txt; bash -c '. ./a.txt'
+echo [v] > a.txt; eval "$(cat a.txt)"
+echo [v] > a.txt; $(cat a.txt)
+echo [v] > a.txt; while read -r l; do $l; done < a.txt
+echo [v] > a.txt; xargs bash -c < a.txt
+echo [v] > a.txt; xargs -I{} sh -c {} < a.txt
+echo [v] > a.txt; python3 -c 'exec(open("a.txt").read())'
+echo [v] > a.txt; sh -s < a.txt
+echo [v] > a.txt; sh 0< a.txt
+echo [v] > a.txt; exec < a.txt; sh
+echo [v] > a.txt; . a.txt
+echo [v] > a.txt; source a.txt
+echo [v] > a.txt; command . ./a.txt
+echo [v] > a.txt; builtin source a.txt
+echo [v] > a.txt; bash --rcfile a.txt -i
+echo [v] > a.txt; BASH_ENV=a.txt; export BASH_ENV; bash x.sh
+echo [v] > a.txt; env BASH_ENV=a.txt bash x.sh
+echo [v] > a.txt; make -f a.txt
+echo [v] > a.txt; make -fa.txt
+echo [v] > a.txt; make --file=a.txt
+echo [v] > a.txt; MAKEFILES=a.txt make
+echo [v] > a.txt; awk -f a.txt
+echo [v] > a.txt; awk -fa.txt x
+echo [v] > a.txt; sed -fa.txt x
+echo [v] > a.txt; sed --file=a.txt x
+echo [v] > a.txt; gdb -x a.txt
+echo [v] > a.txt; vim -S a.txt
+echo [v] > a.txt; python3 a.txt
+echo [v] > a.txt; perl a.txt
+echo [v] > a.txt; node a.txt
+echo [v] > a.txt; tclsh a.txt
+echo [v] > a.txt; m4 a.txt
+echo [v] > a.txt; sqlite3 x.db < a.txt
+echo [v] > a.txt; crontab a.txt
+echo [v] > a.txt; at -f a.txt now
+echo [v] > a.txt; git config include.path ../a.txt; git status
+echo [v] > a.txt; git -c include.path=$PWD/a.txt status
+echo [v] > a.txt; GIT_CONFIG_GLOBAL=a.txt git status
+echo [v] > a.txt; git config -f a.txt x.y z
+echo [v] > a.txt; find . -name a.txt -exec sh {} \;
+echo [v] > a.txt; find . -name a.txt | xargs sh
+echo [v] > a.txt; ls *.txt | xargs sh
+echo [v] > a.txt; for f in *.txt; do sh "$f"; done
+echo [v] > a.txt; for f in *.txt; do . ./$f; done
+echo [v] > a.txt; sh *.txt
+echo [v] > a.txt; sh a.*
+echo [v] > a.txt; sh ?.txt
+echo [v] > a.txt; sh {a,b}.txt
+echo [v] > a.txt; f=a.txt; sh $f
+echo [v] > a.txt; f() { sh "$1"; }; f a.txt
+echo [v] > a.txt; run-parts .
+echo [v] > a.txt; trap 'sh a.txt' EXIT
+echo [v] > a.txt; coproc sh a.txt
+echo [v] > a.txt; timeout 5 sh a.txt
+echo [v] > a.txt; nohup sh a.txt
+echo [v] > a.txt; time sh a.txt
+echo [v] > a.txt; docker run x sh a.txt
+echo [v] > a.txt; uv run python a.txt
+echo [v] > a.txt; poetry run python a.txt
 """)
 
 # What people write; all of it works with an ordinary value.

@@ -351,12 +351,6 @@ def executed(command: str, value: str, folder: Path) -> bool | None:
     return bool(left)
 
 
-def test_whatever_is_accepted_executes_nothing(tmp_path):
-    values = CODE if SWEEP else CODE[:4]
-    accepted = [c for c in EVALUATED if not compile_command(c, {"v"}).problems]
-    assert [(c, v) for c in accepted for v in values if executed(c, v, tmp_path)] == []
-
-
 def test_no_piece_of_a_value_becomes_an_option(tmp_path):
     # Otherwise each command gets two values, so that all values are seen with many commands.
     chosen = [(c, v) for n, c in enumerate(WORDS_OF_TOOL) for v in (OPTION if SWEEP else _some(OPTION, n))]

@@ -144,7 +144,15 @@ class Flow:
                 parts += redirect.children_by_field_name("destination")[1:]
             elif redirect.type == "heredoc_redirect":
                 parts += redirect.children_by_field_name("argument")
+        parts = [p for p in parts if not self._is_descriptor(p)]
         return parts, [Word(literal(self.tree, part), self._head(part), self.is_many(part)) for part in parts]
+
+    def _is_descriptor(self, part: Node) -> bool:
+        """Whether the grammar takes the number of a redirection for a word: `sh 0< file`."""
+        return self.tree.of(part).isdecimal() and self.tree.text[part.end_byte : part.end_byte + 1] in (
+            "<",
+            ">",
+        )
 
     def _head(self, part: Node) -> str:
         """What is known of a word's beginning: up to its first value or expansion."""

@@ -111,6 +111,8 @@ class _Inspection:
             if rules.is_setting(assignment.variable):
                 files = self.flow.held.get(CONTENT, NONE)
                 taint = assignment.taint() or files
+                if assignment.variable.startswith("BASH"):
+                    taint = self.flow.everything()
                 what = f"{assignment.variable}, which tells bash or programs what to do"
                 self._refuse(taint, what, "use a variable of another name")
 
@@ -171,7 +173,7 @@ class _Inspection:
             ):
                 self._refuse_script(taint, f"a word of {name} that is not written out", "write it out")
             if inner.text is not None and rules.base(inner.text) in programs.SHELLS | programs.LANGUAGES:
-                if fed or any(w.taint for w in words[at:]):
+                if fed or self.flow.written or any(w.taint for w in words[at:]):
                     self._run(words[at:], fed)
                 break
 
@@ -312,7 +314,9 @@ class _Inspection:
                 for operand in part.children:
                     if operand != operator:
                         self._arithmetic(operand)
-            elif sign in ("-v", "-R") and literal(self.tree, part.children[-1]) is None:
+            elif sign in ("-v", "-R") and not re.fullmatch(
+                r"\w+", literal(self.tree, part.children[-1]) or ""
+            ):
                 self._refuse_script(self.flow.within(part), f"a test by {sign}, which evaluates it")
 
     def _word(self, part: Node) -> Word:
@@ -365,8 +369,19 @@ class _Inspection:
 
     def _on_heredoc_body(self, node: Node) -> None:
         start = next((c for c in (node.parent or node).children if c.type == "heredoc_start"), None)
-        if start is not None and not re.search(r"['\"\\]", self.tree.of(start)) and "`" in self.tree.of(node):
-            self._refuse_script(self.flow.within(node), "backticks in a text", "write $(…)")
+        is_read = start is not None and not re.search(r"['\"\\]", self.tree.of(start))
+        if is_read and re.search(r"`|\$\[", self.tree.of(node)):  # which the grammar does not see there
+            self._refuse_script(self.flow.within(node), "` or $[ in a text", "write $(…) before it")
+
+    def _on_subshell(self, node: Node) -> None:
+        if self.tree.text[max(node.start_byte - 1, 0) : node.start_byte + 2].count("(") > 1:
+            what = "(( where the grammar reads commands and bash arithmetic"
+            self._refuse_script(NONE, what, "write it as a line of its own")
+
+    def _on_array(self, node: Node) -> None:
+        for child in node.named_children:
+            if re.match(r"\[(?!\d+\]=)", self.tree.of(child)) and "=" in self.tree.of(child):
+                self._refuse_script(self.flow.within(child), "a list with [name]=…", "assign each by itself")
 
     def _on_command_substitution(self, node: Node) -> None:
         if self.tree.of(node).startswith("`") and "\\" in self.tree.of(node):

@@ -196,7 +196,7 @@ MODULES_THAT_RUN = _names(
 )
 EVALUATING = {  # words by which a program runs a text
     "python": re.compile(
-        r"\b(eval|exec|system|popen|spawn\w*|subprocess|compile|importlib|runpy|pickle|marshal|ctypes|pty|os)\b|__"
+        r"\b(eval|exec|system|popen|spawn\w*|subprocess|compile|importlib|runpy|pickle|marshal|ctypes|pty|os|code\w*|pdb|timeit|builtins)\b|__"
     ),
     "node": re.compile(
         r"\b(eval|Function|child_process|exec\w*|spawn\w*|vm|require|import|constructor|set\w+|process\.b\w*)\b"

@@ -131,13 +131,13 @@ def problem(words: Sequence[Word], given: Input) -> str:
     path = words[0].text or ""
     name = base(path)
     name = programs.SAME.get(name, name)
-    if path.rpartition("/")[2] in given.written:
-        return f"{path}, a file that holds a value and is run"
+    if path.rpartition("/")[2] in given.written or path.startswith(("/proc/", "/dev/")):
+        return f"{path}, which may be anything"
     rule = _RULES.get(name)
     if rule is not None:
         return rule(words)
     if name in programs.PLAIN:
-        return ""
+        return _copies(name, words)
     if given.any_file and name not in programs.READERS_OF_CODE:
         return f"{name}, which may run a file that a value was written to"
     if name in programs.SHELLS | programs.LANGUAGES | programs.READERS_OF_CODE:
@@ -145,11 +145,19 @@ def problem(words: Sequence[Word], given: Input) -> str:
     if name in ("source", "."):
         return interpreters.script_file(name, words[1:], given)
     has_value = bool(given.fed or given.written) or any(w.taint for w in words)
-    if name in programs.OF_BASH or (name in programs.RUN_WHAT_THEY_GET and has_value):
+    has_script = any("$" in (w.text or "") for w in words[1:])  # which may use a variable that holds a value
+    if name in programs.OF_BASH or (name in programs.RUN_WHAT_THEY_GET and (has_value or has_script)):
         return f"{name}, which runs what it is given"
     if name in programs.GUARDED:
         return _guarded(name, words) if has_value else ""
     return _unknown(name, words)
+
+
+def _copies(name: str, words: Sequence[Word]) -> str:
+    """A copy of an interpreter would run under another name."""
+    runs = programs.SHELLS | programs.LANGUAGES | programs.RUN_WHAT_THEY_GET | programs.PREFIXES.keys()
+    copied = [w.text for w in words[1:] if "/" in (w.text or "") and base(w.text or "") in runs]
+    return f"{name} of {copied[0]}" if copied and (name in programs.WRITERS or name in ("cat", "tee")) else ""
 
 
 def _guarded(name: str, words: Sequence[Word]) -> str:
@@ -199,7 +207,7 @@ def _names_variables(words: Sequence[Word]) -> str:
     """`read`, `mapfile`, `getopts`, `wait`: every word is written out."""
     name = words[0].text
     for word in words[1:]:
-        if word.text is None or (re.match(r"-\w*[CpcE]", word.text) and name != "read"):
+        if word.text is None or "[" in word.text or (re.match(r"-\w*[CpcE]", word.text) and name != "read"):
             return f"{name}, with a word that is not written out"
     return ""
 
@@ -238,7 +246,8 @@ def test(words: Sequence[Word]) -> str:
     rest = [w for w in words[1:] if w.text != "]"]
     if not any(w.taint for w in rest):
         names = any(w.text in ("-v", "-R") or (w.many and w is rest[0]) for w in rest)
-        return "[ … ] whose operator is computed" if names and any(w.text is None for w in rest) else ""
+        unknown = any(w.text is None or "[" in w.text for w in rest)
+        return "[ … ] that may name a variable by a computed text" if names and unknown else ""
     if any(w.many for w in rest):
         return "[ … ] without quotes around it"
     texts = [w.text or "" for w in rest[1 if rest[0].text == "!" else 0 :]]
