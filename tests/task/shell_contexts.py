@@ -1006,9 +1006,9 @@ x=[v]; y=1; echo $((y ? x : 0))
 x=[v]; echo $(( 1 + "x" ))
 x=[v]; echo $(( 'x' ))
 x=[v]; echo $((1,x))
-x=[v]; : $((y=x)); 
+x=[v]; : $((y=x));
 x=[v]; y=0; : $((y+=x))
-x=[v]; y=0; (( y=x )); 
+x=[v]; y=0; (( y=x ));
 x=[v]; y=0; for ((;y<x;)); do break; done
 x=[v]; for ((i=0;i<1;i=x)); do break; done
 x=[v]; echo $((x)) > /dev/null
@@ -1034,7 +1034,7 @@ x=[v]; ! (( x ))
 x=[v]; (( x )) | cat
 x=[v]; ( (( x )) )
 x=[v]; { (( x )); }
-x=[v]; $(( x )) 
+x=[v]; $(( x ))
 x=[v]; declare -i y; y=x
 x=[v]; declare -i y=x
 x=[v]; declare -ai y=(x)
