@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import signal
@@ -27,7 +26,9 @@ def _own_git_settings(tmp_path, monkeypatch):
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    settings = tmp_path / "gitconfig"  # a filter counts that is the person's own
+    settings.write_text('[filter "cut"]\n\trequired = false\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def cut(repo: Path, number: int, also: str = "") -> None:
     text = KILL.format(folder=folder, root=shlex.quote(str(repo.resolve())), number=number, also=also)
     (folder / "cut.sh").write_text(text)
     (folder / "armed").write_text("")
-    git(repo, "config", "filter.cut.smudge", f"sh {folder}/cut.sh")
+    git(repo, "config", "--global", "filter.cut.smudge", f"sh {folder}/cut.sh")
 
 
 def large_edit(spaces: Workspaces) -> tuple[Path, Commit]:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -287,10 +288,11 @@ def test_a_repository_without_a_commit_inside_the_edit_is_refused_by_name(spaces
     assert "'new/deep' is a git repository of its own" in refused.problem
 
 
-def test_a_file_that_git_cannot_add_is_refused_with_its_words(repo, spaces):
+def test_a_file_that_git_cannot_add_is_refused_with_its_words(spaces, tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     path = edit(spaces, "x.md", {".gitattributes": "*.bin filter=broken\n", "a.bin": "a"})
     for key, value in {"clean": "false", "required": "true"}.items():
-        git(repo, "config", f"filter.broken.{key}", value)
+        git(path, "config", "--global", f"filter.broken.{key}", value)
     refused = spaces.commit(path, SESSION, "x.md", "m")
     assert isinstance(refused, Unusable)
     assert "a.bin" in refused.problem
@@ -780,7 +782,7 @@ def test_a_target_that_cannot_be_a_branch_is_named(spaces):
     for target in ("feature/../../x", "HEAD"):
         with pytest.raises(GitError, match="there is no branch"):
             spaces.integrate(path, target)
-    assert git(path, "rev-parse", "HEAD") == commit.id
+    assert spaces.integrate(path, "main") == replace(commit, branch="main")
 
 
 @pytest.mark.parametrize("name", ["with space", "quo'te\"s", "new\nline", "папка", "-dash", "glob*[x]"])

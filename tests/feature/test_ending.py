@@ -84,7 +84,9 @@ def arm(root: Path, what: str) -> None:
     )
     (folder / "filter.sh").write_text(words)
     (folder / "armed").write_text("")
-    git(root, "config", "filter.cut.smudge", f"sh {folder}/filter.sh")
+    settings = folder / "home/.config/git/config"  # a filter counts that is the person's own
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    git(root, "config", "--file", str(settings), "filter.cut.smudge", f"sh {folder}/filter.sh")
 
 
 def finish(root: Path) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,6 @@ branch. So its commits are there for good, whatever becomes of the branch.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +19,10 @@ from rondel.agents.worktrees import Worktrees
 from rondel.errors import GitError
 from rondel.model.digests import digest
 from rondel.model.names import slug
+from rondel.model.refs import END, is_commit
 from rondel.model.workflow import Edited
 
 SEEN = "rondel-seen"  # in git's folder: for each session, where its branch was when it held everything
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Branches:
         None where there is no such branch: it is made again, or was merged and deleted. Nor where a shallow
         clone cuts its history off: nobody can tell.
         """
-        edits = [edit for edit in expected.edits if _COMMIT.fullmatch(edit.commit)]
+        edits = [edit for edit in expected.edits if is_commit(edit.commit)]
         tip = self._trees.tip(f"refs/heads/{expected.branch}") if edits else None
         if tip is None:
             return ()
@@ -86,24 +85,24 @@ class Branches:
         if any(commit not in held.undone and commit in held.commits for commit in commits):
             return None
         by = held.reverted_by(commits)
-        is_there = self._trees.git.run("merge-base", "--is-ancestor", edit.commit, held.tip).ok
+        is_there = self._trees.git.run("merge-base", "--is-ancestor", END, edit.commit, held.tip).ok
         return None if is_there and not by else Lost(edit, by)
 
     def back(self, lost: Sequence[Lost]) -> str:
         """What has these edits back where it is typed on their branch; empty where git does not have them."""
         away = [gone.edit.commit for gone in lost if not gone.reverted_by]
-        heads = self._trees.git.run("merge-base", "--independent", *away) if away else None
+        heads = self._trees.git.run("merge-base", "--independent", END, *away) if away else None
         if heads is not None and not heads.ok:
             return ""
         merged = ["git merge " + " ".join(c[:12] for c in heads.out.split())] if heads is not None else []
         reverts = dict.fromkeys(commit for gone in lost for commit in gone.reverted_by)
-        order = self._trees.git.run("rev-list", "--no-walk=sorted", "--topo-order", *reverts).out.split()
+        order = self._trees.git.run("rev-list", "--no-walk=sorted", "--topo-order", END, *reverts).out.split()
         undone = ["git revert --no-edit " + " ".join(c[:12] for c in order)] if reverts else []
         return " && ".join((*merged, *undone))
 
     def accept(self, session: str, branch: str) -> None:
         """From now on the branch is where a session's work goes, and goes on from."""
-        self._trees.git("update-ref", done_ref(session), self._trees.commit_of(f"refs/heads/{branch}"))
+        self._trees.git("update-ref", END, done_ref(session), self._trees.commit_of(f"refs/heads/{branch}"))
 
 
 def make_again(trees: Worktrees, session: str, branch: str, otherwise: str | None = None) -> str | None:
@@ -115,11 +114,13 @@ def make_again(trees: Worktrees, session: str, branch: str, otherwise: str | Non
     at = other if other and (done is None or _names(trees, other) == _names(trees, done)) else done
     at = at or otherwise
     if at is not None:
-        made = trees.git.run("branch", "--no-track", branch, at)
+        made = trees.git.run("branch", "--no-track", END, branch, at)
         if trees.tip(f"refs/heads/{branch}") is None:
             raise GitError(f"there is no branch {branch!r} in {trees.repo}, nor can it be: {made.words}")
     return at
 
 
 def _names(trees: Worktrees, commit: str) -> str:
-    return trees.git.run("show", "--no-patch", f"--format=%(trailers:key={TRAILER},valueonly)", commit).out
+    return trees.git.run(
+        "show", "--no-patch", f"--format=%(trailers:key={TRAILER},valueonly)", END, commit
+    ).out

@@ -55,9 +55,15 @@ class Checkout:
         """Git here. It cannot write the index while we hold it."""
         return Git(self.folder, self.git_dir)
 
-    def with_index(self, name: str) -> Git:
+    @property
+    def writing(self) -> Git:
+        """Git here where it writes files: one whose filter may not run is refused, not written as it is."""
+        return Git(self.folder, self.git_dir, strict_filters=True)
+
+    def with_index(self, name: str, *, writing: bool = False) -> Git:
         """Git here with an index of ours instead of the person's."""
-        return Git(self.folder, self.git_dir, self.git_dir / f"rondel-{name}-index")
+        index = self.git_dir / f"rondel-{name}-index"
+        return Git(self.folder, self.git_dir, index, strict_filters=writing)
 
     def copy_index(self, name: str) -> Git:
         """Git here with a copy of the person's index.

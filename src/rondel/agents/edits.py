@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
 from rondel.model.digests import digest
 from rondel.model.names import slug
+from rondel.model.refs import END
 
 TRAILER = "Rondel-Action"
 MESSAGE_MAX = 5_000
+SHOWN_MAX = 10
 _REFUSED_NOW = re.compile(  # why git adds nothing at all: of the machine or the repository, not of the edit
     r"index\.lock|no space left|quota|too many open files|input/output error|read-only file system"
     r"|cannot allocate memory|out of memory|unable to (create temporary|write)|insufficient permission",
@@ -82,7 +85,7 @@ def commit_all(
     commit = _same(trees, branch, mark.base, tree, value)
     if commit is None:
         text = f"{_message(message)}\n\n{TRAILER}: {value}\n"
-        commit = git("commit-tree", tree, "-p", mark.base, "-F", "-", stdin=text)
+        commit = git("commit-tree", "-p", mark.base, "-F", "-", END, tree, stdin=text)
     (trees.common / f"refs/heads/{branch}.lock").unlink(missing_ok=True)  # of a git that was killed
     moves = f"option no-deref\nupdate HEAD {commit}\nupdate refs/heads/{branch} {commit}\n"
     git("update-ref", "--stdin", stdin=moves)
@@ -95,7 +98,7 @@ def _same(trees: Worktrees, branch: str, base: str, tree: str, value: str) -> st
     tip = trees.tip(f"refs/heads/{branch}")
     if not tip:
         return None
-    made = trees.git("show", "--no-patch", f"--format=%P%n%T%n{_VALUE}", tip).strip()
+    made = trees.git("show", "--no-patch", f"--format=%P%n%T%n{_VALUE}", END, tip).strip()
     return tip if made.split("\n", 2) == [base, tree, value] else None
 
 
@@ -115,32 +118,52 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
     git = trees.in_tree(path, mark)
     trees.settle(git, mark)
     agents = clone.tracked(path, mark)
-    added = git.run(*trees.excludes(mark), "add", "--all")
+    pointers = submodules.pointers(git)
+    added = _add(git, trees.excludes(mark), pointers)
     if added.ok and agents.more:
         added = git.run("--literal-pathspecs", "add", "--force", *_GIVEN, stdin="\0".join(agents.more))
     if not added.ok:
-        return _refused(git, path, added)
+        return _refused(path, added, pointers)
     if agents.fewer:
-        ignored = git.run(
-            *trees.excludes(mark),
-            "check-ignore",
-            "--no-index",
-            "-z",
-            "--stdin",
-            stdin="\0".join(agents.fewer),
-        )
+        names = "\0".join(agents.fewer)
+        ignored = git.run(*trees.excludes(mark), "check-ignore", "--no-index", "-z", "--stdin", stdin=names)
         git("update-index", "--force-remove", "-z", "--stdin", stdin=ignored.out)
-    entries = differing(git, "diff-index", "--cached", mark.base)
+    entries = differing(git, "diff-index", "--cached", END, mark.base)
     if mark.hidden and any(f"{entry.name}/".startswith(f"{mark.hidden}/") for entry in entries):
-        git("reset", "--quiet", mark.base, "--", f":(literal){mark.hidden}")
-        entries = differing(git, "diff-index", "--cached", mark.base)
+        git("reset", "--quiet", END, mark.base, "--", f":(literal){mark.hidden}")
+        entries = differing(git, "diff-index", "--cached", END, mark.base)
     for entry in entries:
         if entry.after == POINTER and entry.before != POINTER:
             git("update-index", "--force-remove", "--", entry.name)  # what is fixed is looked at anew
             return _nested(path, entry.name)
         if entry.after == POINTER and (lost := submodules.unkept(trees.repo, path, entry)):
             return Unusable(lost)
+    unfiltered = git.unfiltered(entry.name for entry in entries if entry.after in _FILES)
+    if unfiltered:
+        return Unusable(_unfiltered(unfiltered))
     return tuple(entry.name for entry in entries)
+
+
+def _add(git: Git, excludes: Sequence[str], pointers: Sequence[str]) -> Result:
+    """Add everything. Not the submodules: `git add` would look into them and follow their configuration."""
+    spec = "".join(f"{word}\0" for word in (":(top)", *(f":(exclude,top,literal){p}" for p in pointers)))
+    added = git.run(*excludes, "add", "--all", *_GIVEN, stdin=spec)
+    if not added.ok or not pointers:
+        return added
+    names = "".join(f"{name}\0" for name in pointers)
+    return git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=names)
+
+
+def _unfiltered(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
+    return (
+        f"the attributes of {', '.join(map(repr, names[:SHOWN_MAX]))}{more} name a filter that is not in "
+        "your own git configuration, and so does not run; without it a commit would hold something else. If "
+        "it is to run, define it for yourself: git config --global filter.NAME.clean COMMAND (and smudge)"
+    )
+
+
+_FILES = ("100644", "100755")
 
 
 def _nested(path: Path, name: str) -> Unusable:
@@ -150,12 +173,10 @@ def _nested(path: Path, name: str) -> Unusable:
     )
 
 
-def _refused(git: Git, path: Path, added: Result) -> Unusable:
+def _refused(path: Path, added: Result, pointers: Sequence[str]) -> Unusable:
     """Why git adds nothing: something is wrong with what is there; or, a GitError, with the rest."""
     if _REFUSED_NOW.search(added.err):
         raise GitError(f"git add failed in {path}: {added.words}")
-    known = set(git.names("ls-files", "-z", "--stage"))
-    pointers = {entry.partition("\t")[2] for entry in known if entry.startswith(POINTER)}
     for here, folders, names in os.walk(path):
         inside = os.path.relpath(here, path)
         if inside != "." and ".git" in (*folders, *names) and inside not in pointers:
@@ -172,4 +193,4 @@ def newest(trees: Worktrees, session: str) -> str | None:
 
 def changed(git: Git, before: str, after: str) -> tuple[str, ...]:
     """The files in which two commits differ."""
-    return git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
+    return git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", END, before, after)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from rondel.agents.edits import TRAILER, Commit, changed
 from rondel.agents.worktrees import Worktrees
+from rondel.model.refs import END
 
 _FORMAT = f"%m%x01%H%x01%P%x01%(trailers:key={TRAILER},valueonly,unfold)%x01%B"
 _NAMES = re.compile(rf"^\s*{TRAILER}: (.*\S)", re.MULTILINE)
@@ -57,7 +58,9 @@ class Found:
                 held = self._branches[branch] = self._look(tip, held)
         git = self._trees.git
         for commit, parent in reversed(held.edits.get(value, [])):
-            if commit in held.undone or (base and git.run("merge-base", "--is-ancestor", commit, base).ok):
+            if commit in held.undone or (
+                base and git.run("merge-base", "--is-ancestor", END, commit, base).ok
+            ):
                 continue
             return Commit(commit, changed(git, parent, commit) if parent else (), branch)
         return None
@@ -96,7 +99,7 @@ class Found:
         """The commits that are edits or reverts, children first; None where git has no such span."""
         patterns = (f"--grep={TRAILER}:", "--grep=This reverts commit")
         log = ("log", "-z", f"--format={_FORMAT}", "--topo-order", "--left-right", "--fixed-strings")
-        result = self._trees.git.run(*log, *patterns, span)
+        result = self._trees.git.run(*log, *patterns, END, span)
         if not result.ok:
             return None
         return [entry.split("\x01", 4) for entry in result.out.split("\0") if entry.count("\x01") >= 4]  # noqa: PLR2004
@@ -107,7 +110,7 @@ class Found:
         for commit, onto in _REVERTS.findall(message):
             found.add(commit)
             if onto:  # a merge: everything that it brought
-                found.update(self._trees.git.run("rev-list", f"{onto}..{commit}").out.split())
+                found.update(self._trees.git.run("rev-list", END, f"{onto}..{commit}").out.split())
         return frozenset(found)
 
 

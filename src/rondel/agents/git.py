@@ -1,7 +1,9 @@
-"""Calling git: bounded in time, in a clean environment, without the repository's hooks.
+"""Calling git: the one place that makes its command lines and its environment.
 
-Nothing asks, signs, opens an editor or runs a hook, and what git refuses is a GitError with
-its own words.
+Bounded in time, in a clean environment. Nothing asks, signs, opens an editor, runs a hook or any other
+program that the repository names (`rondel.agents.gitconfig`), and what git refuses is a GitError with
+its own words. Values are given after `END`, or after `--`: what stands there is never an
+option.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,38 +22,91 @@ from pathlib import Path
 
 from rondel.agents import reflocks
 from rondel.agents.environment import clean_env
+from rondel.agents.gitconfig import overrides, own_filters
 from rondel.errors import GitError, MachineTrouble
+from rondel.model.refs import END, is_operand
 from rondel.model.trouble import trouble, trouble_of, trouble_said
 
 TIMEOUT_S = 600.0
-_OPTIONS = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.quotePath=false",
-    "core.safecrlf=false",
-    "core.editor=true",
-    "sequence.editor=true",
-    "commit.gpgSign=false",
-    "commit.cleanup=whitespace",
-    "trailer.separators=:",
-    "i18n.commitEncoding=UTF-8",
-    "i18n.logOutputEncoding=UTF-8",
-    "log.showSignature=false",
-    "merge.conflictStyle=merge",
-    "merge.autoStash=false",
-    "merge.verifySignatures=false",
-    "rerere.enabled=false",
-    "submodule.recurse=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "advice.detachedHead=false",
+_CONFIG = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.quotePath", "false"),
+    ("core.safecrlf", "false"),
+    ("core.editor", "true"),
+    ("sequence.editor", "true"),
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+    ("push.gpgSign", "false"),
+    ("commit.cleanup", "whitespace"),
+    ("trailer.separators", ":"),
+    ("i18n.commitEncoding", "UTF-8"),
+    ("i18n.logOutputEncoding", "UTF-8"),
+    ("log.showSignature", "false"),
+    ("merge.conflictStyle", "merge"),
+    ("merge.autoStash", "false"),
+    ("merge.verifySignatures", "false"),
+    ("rerere.enabled", "false"),
+    ("submodule.recurse", "false"),
+    ("status.submoduleSummary", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("push.recurseSubmodules", "no"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("advice.detachedHead", "false"),
+    ("safe.bareRepository", "explicit"),
+    ("protocol.ext.allow", "never"),
 )
-_COMMITTING = ("commit-tree", "cherry-pick", "merge")  # what needs to know who commits
-_PASSED = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
-_FIXED = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_EDITOR": "true"}
+_PATCHES = ("--no-ext-diff", "--no-textconv")  # no program makes, or prepares, what is compared
+_OUTSIDE = "--ignore-submodules=dirty"  # a look into a submodule would follow the configuration in there
+_ALWAYS: Mapping[str, tuple[str, ...]] = {  # the options that a command always has
+    "diff": (*_PATCHES, _OUTSIDE),
+    "diff-files": (*_PATCHES, _OUTSIDE),
+    "diff-index": (*_PATCHES, _OUTSIDE),
+    "diff-tree": _PATCHES,
+    "log": _PATCHES,
+    "show": _PATCHES,
+    "status": (_OUTSIDE,),
+    "fetch": ("--no-recurse-submodules", "--upload-pack=git-upload-pack"),
+    "push": ("--recurse-submodules=no", "--receive-pack=git-receive-pack"),
+}
+_NO_END = ("checkout", "reset")  # which know no END: what stands there is checked all the same
+_COMMITTING = ("commit", "commit-tree", "cherry-pick", "merge")  # what needs to know who commits
+_PASSED = (
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_ALLOW_PROTOCOL",
+    "XDG_CONFIG_HOME",
+)
+_FIXED = {
+    "LC_ALL": "C.UTF-8",
+    "LANGUAGE": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "GIT_ASKPASS": "",
+    "GIT_PROXY_COMMAND": "",  # it is there: core.gitProxy does not count
+    "GIT_TEMPLATE_DIR": "",
+}
+_NONE = ("unspecified", "unset", "set")  # values of an attribute that name nothing
+_PROTOCOLS = "file:git:http:https:ssh"  # any other is a program of its own
 
 
+def _variables(entries: Iterable[tuple[str, str]], first: int = 0) -> dict[str, str]:
+    """Keys of git's configuration as variables; their number is another one."""
+    found: dict[str, str] = {}
+    for number, (key, value) in enumerate(entries, first):
+        found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return found
+
+
+_FIXED_CONFIG = _variables(_CONFIG)
 held: ContextVar[tuple[int, ...]] = ContextVar("held", default=())  # files whose locks our gits share
+
+
+class NotAValue(GitError):
+    """What is to be given to git as a value would be an option, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +137,43 @@ def check_machine(what: str, status: int, words: str) -> None:
         raise MachineTrouble(f"{what} failed: {why}")
 
 
-def _command(args: Sequence[str]) -> list[str]:
-    return ["git", *(word for option in _OPTIONS for word in ("-c", option)), *args]
+def _encoded(text: str) -> bytes:
+    """A text as git is given it; a name that is not UTF-8 (`os.fsdecode`) has its own bytes again."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(errors="replace")
+
+
+def command(args: Sequence[str]) -> list[str]:
+    """A git command line; GitError where a value in it could be taken for an option."""
+    at = _subcommand(args)
+    options = [word for word in _ALWAYS.get(args[at], ()) if not _says(args, word)]
+    rest = list(args[at + 1 :])
+    if END in rest:
+        end = rest.index(END)
+        tail = rest[end + 1 :]
+        for word in tail[: tail.index("--")] if "--" in tail else tail:
+            if not is_operand(word):
+                raise NotAValue(
+                    f"git {args[at]} is not given {word!r}: that is no name of a commit or a file"
+                )
+        if args[at] in _NO_END:
+            rest = rest[:end] + tail + ([] if "--" in tail else ["--"])
+    return ["git", "--no-pager", *args[: at + 1], *options, *rest]
+
+
+def _subcommand(args: Sequence[str]) -> int:
+    """Which of the words is git's command: options of git itself stand before it."""
+    at = 0
+    while args[at].startswith("-"):
+        at += 2 if args[at] == "-c" else 1
+    return at
+
+
+def _says(args: Sequence[str], option: str) -> bool:
+    """Whether a caller has this option already, with whatever value."""
+    return any(word.partition("=")[0] == option.partition("=")[0] for word in args)
 
 
 @dataclass(frozen=True)
@@ -93,20 +183,21 @@ class Git:
     folder: Path
     git_dir: Path | None = None
     index: Path | None = None  # instead of the repository's own
+    strict_filters: bool = False  # git refuses a file whose filter may not run, and takes none as it is
 
     def run(self, *args: str, stdin: str = "", timeout_s: float = TIMEOUT_S) -> Result:
         """Run a git command, whatever comes of it; GitError only when it cannot run or end."""
-        said = stdin.encode(errors="replace")
+        said = _encoded(stdin)
 
         def call() -> Result:
-            status, out, err = self._run(_command(args), args[0], said, timeout_s)
+            status, out, err = self._run(command(args), args[_subcommand(args)], said, timeout_s)
             return Result(status, out.decode(errors="replace"), err.decode(errors="replace"))
 
         return reflocks.try_again(call, lambda done: done.err, self.folder, " ".join((*args, stdin)))
 
     def raw(self, *args: str, stdin: bytes = b"") -> bytes:
         """The bytes that a git command gives, and is given: contents of files, and names of any kind."""
-        status, out, err = self._run(_command(args), args[0], stdin, TIMEOUT_S)
+        status, out, err = self._run(command(args), args[_subcommand(args)], stdin, TIMEOUT_S)
         if status != 0:
             raise self._refused(args, Result(status, "", err.decode(errors="replace")))
         return out
@@ -119,7 +210,7 @@ class Git:
     @staticmethod
     def typed(*args: str) -> str:
         """A git command as a script has it."""
-        return shlex.join(_command(args))
+        return shlex.join(command(args))
 
     def _run(
         self, command: Sequence[str], name: str, stdin: bytes, timeout_s: float
@@ -128,7 +219,7 @@ class Git:
             child = subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env=self._env | (self._identity if name in _COMMITTING else {}),
+                env=self.env | (self._identity if name in _COMMITTING else {}),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -166,24 +257,41 @@ class Git:
         return tuple(name for name in self(*args).split("\0") if name)
 
     def _refused(self, args: tuple[str, ...], result: Result) -> GitError:
-        return GitError(f"git {args[0]} failed in {self.folder}: {result.words}")
+        return GitError(f"git {args[_subcommand(args)]} failed in {self.folder}: {result.words}")
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of git here, and of any program that calls git here itself."""
+        found = overrides(self.folder, self.git_dir, self._clean)
+        more = _variables(found.config(strict_filters=self.strict_filters), len(_CONFIG))
+        count = {"GIT_CONFIG_COUNT": str(len(_CONFIG) + len(more) // 2)}
+        env = {**self._clean, **_FIXED_CONFIG, **more, **count}
+        return env | ({"GIT_NO_LAZY_FETCH": "1"} if found.no_lazy_fetch else {})
 
     @cached_property
-    def _env(self) -> dict[str, str]:
+    def _clean(self) -> dict[str, str]:
         env = clean_env(_PASSED, _FIXED)
+        env.setdefault("GIT_ALLOW_PROTOCOL", _PROTOCOLS)
         if self.index is not None:
             env["GIT_INDEX_FILE"] = str(self.index)
         if self.git_dir is not None:
             env |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.folder)}
         return env
 
+    def unfiltered(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of these files whose attributes name a filter that may not run: git has them as they are."""
+        stdin = "".join(f"{name}\0" for name in names)
+        words = self("check-attr", "-z", "--stdin", "filter", stdin=stdin).split("\0") if stdin else []
+        named = {
+            name: value for name, value in zip(words[::3], words[2::3], strict=False) if value not in _NONE
+        }
+        allowed = own_filters(self.folder, self.git_dir, self._clean) if named else {}
+        return tuple(name for name, value in named.items() if value not in allowed)
+
     @cached_property
     def _identity(self) -> dict[str, str]:
         """Who commits, where neither the repository nor the person says so."""
-        known = subprocess.run(
-            ["git", "config", "user.email"], cwd=self.folder, env=self._env, capture_output=True, check=False
-        )
-        if known.stdout.strip():
+        if self.run("config", "user.email").out.strip():
             return {}
         who = {"NAME": "Rondel", "EMAIL": "rondel@localhost"}
         return {f"GIT_{role}_{what}": who[what] for role in ("AUTHOR", "COMMITTER") for what in who}

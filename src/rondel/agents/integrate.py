@@ -19,6 +19,7 @@ from rondel.agents.git import Git
 from rondel.agents.moves import move
 from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
+from rondel.model.refs import END
 from rondel.model.trouble import machine
 
 TRIES_MAX = 5
@@ -101,11 +102,11 @@ def _tip(trees: Worktrees, target: str, mark: Mark) -> str:
 
 def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> str | Conflict:
     """The commit on top of `tip`, in the worktree."""
-    if git("rev-parse", f"{commit}^") == tip:
+    if git("rev-parse", "--verify", END, f"{commit}^") == tip:
         trees.go_to(git, mark, commit)
         return commit
     trees.go_to(git, mark, tip)
-    picked = git.run("cherry-pick", "--allow-empty", "--keep-redundant-commits", commit)
+    picked = git.run("cherry-pick", "--allow-empty", "--keep-redundant-commits", END, commit)
     if picked.ok:
         return trees.head(mark)
     files = git.names("diff", "--name-only", "--diff-filter=U", "-z")
@@ -120,7 +121,7 @@ def advance(trees: Worktrees, target: str, tip: str, new: str, done: str = "") -
     also = f"update {done} {new}\n" if done else ""
     with machine("write", trees.common / GOING_TO):
         _forget_locks(trees, [name for name in (ref, done) if name], new)
-    where = git("for-each-ref", "--format=%(worktreepath)", ref)
+    where = git("for-each-ref", "--format=%(worktreepath)", END, ref)
     failed: GitError | None = None
     try:
         if where and Path(where).exists():

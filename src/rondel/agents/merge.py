@@ -7,6 +7,7 @@ from pathlib import Path
 from rondel.agents.integrate import TRIES_MAX, Conflict, advance
 from rondel.agents.worktrees import Worktrees
 from rondel.errors import GitError
+from rondel.model.refs import END
 
 
 def merge(trees: Worktrees, path: Path, branch: str, into: str, message: str) -> str | Conflict:
@@ -17,7 +18,7 @@ def merge(trees: Worktrees, path: Path, branch: str, into: str, message: str) ->
     ref, target = f"refs/heads/{branch}", f"refs/heads/{into}"
     for _ in range(TRIES_MAX):
         tip = trees.commit_of(target)
-        if trees.git.run("merge-base", "--is-ancestor", ref, tip).ok:
+        if trees.git.run("merge-base", "--is-ancestor", END, ref, tip).ok:
             return tip
         merged = _merged(trees, path, ref, tip, message)
         if isinstance(merged, Conflict) or advance(trees, into, tip, merged):
@@ -30,7 +31,7 @@ def _merged(trees: Worktrees, path: Path, ref: str, tip: str, message: str) -> s
         mark = trees.add(path, "", "merge", tip)
         try:
             git = trees.in_tree(path, mark)
-            done = git.run("merge", "--no-ff", "--no-edit", "-m", message, ref)
+            done = git.run("merge", "--no-ff", "--no-edit", "-m", message, END, ref)
             files = git.names("diff", "--name-only", "--diff-filter=U", "-z") if not done.ok else ()
             if not done.ok and not files:
                 raise GitError(f"git merge failed: {done.words}")

@@ -24,6 +24,7 @@ from rondel.agents.git import Git
 from rondel.agents.restore import restore_checkout
 from rondel.agents.worktrees import Worktrees
 from rondel.errors import GitError, MachineTrouble
+from rondel.model.refs import END
 
 SHOWN_MAX = 10
 TYPED_MAX = 100
@@ -69,7 +70,7 @@ def move(trees: Worktrees, folder: Path, step: Move, also: str = "") -> None:
 def _carry_out(here: Checkout, step: Move, also: str) -> None:
     """Do it; where that fails, everything is put back."""
     try:
-        done = here.git.script("read-tree", _script(here, step, also))
+        done = here.writing.script("read-tree", _script(here, step, also))
     except (GitError, MachineTrouble) as e:
         _put_back(here, e)
         raise
@@ -79,7 +80,9 @@ def _carry_out(here: Checkout, step: Move, also: str) -> None:
     if not done.ok:
         failed = GitError(f"the files in {here.folder} cannot be updated: {done.words}")
         _put_back(here, failed)
-        if here.git("rev-parse", "--verify", step.ref) != step.after:  # else only the last of it had failed
+        if (
+            here.git("rev-parse", "--verify", END, step.ref) != step.after
+        ):  # else only the last of it had failed
             raise failed
 
 
@@ -107,7 +110,7 @@ done
 rm -f {own} {copy}.lock
 export GIT_INDEX_FILE={copy}
 cp -p {index} {copy} && {git("update-index", "-q", "--refresh")} >/dev/null
-{git("read-tree", "-m", "-u", step.before, step.after)} &&
+{git("read-tree", "-m", "-u", END, step.before, step.after)} &&
 printf %s {shlex.quote(moves)} | {git("update-ref", "-m", "rondel", "--stdin")} &&
 mv -f {copy} {index} && rm -f {note} {lock}
 """
@@ -135,12 +138,14 @@ def _check(here: Checkout, git: Git, step: Move) -> None:
     if head != step.ref or any((here.git_dir / name).exists() for name in _BUSY_WITH):
         see = f"git -C {quoted(here.folder)} status"
         raise GitError(f"git is in the middle of something in {here.folder}; end that first: {see}", then=see)
-    now = git("rev-parse", "--verify", step.ref)
-    if now != step.before or not git.run("merge-base", "--is-ancestor", step.before, step.after).ok:
+    now = git("rev-parse", "--verify", END, step.ref)
+    if now != step.before or not git.run("merge-base", "--is-ancestor", END, step.before, step.after).ok:
         raise GitError(f"{step.ref} in {here.folder} is not where it was")
     touched = _touched(git, step)
     changed = _names(git.raw("diff-files", "--name-only", "-z", "--ignore-submodules=all"))
-    changed |= _names(git.raw("diff-index", "--cached", "--name-only", "-z", "--no-renames", step.before))
+    changed |= _names(
+        git.raw("diff-index", "--cached", "--name-only", "-z", "--no-renames", END, step.before)
+    )
     tracked = changed & touched.tracked
     others = _others(here.folder, touched) | (changed & touched.added)
     if tracked or others:
@@ -148,7 +153,7 @@ def _check(here: Checkout, git: Git, step: Move) -> None:
 
 
 def _touched(git: Git, step: Move) -> _Touched:
-    words = git.raw("diff-tree", "-r", "-z", "--name-status", "--no-renames", step.before, step.after)
+    words = git.raw("diff-tree", "-r", "-z", "--name-status", "--no-renames", END, step.before, step.after)
     found = [os.fsdecode(word) for word in words.split(b"\0") if word]
     by: dict[str, set[str]] = {"D": set(), "A": set()}
     changed: set[str] = set()

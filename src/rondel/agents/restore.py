@@ -18,6 +18,7 @@ from rondel.agents.checkout import MOVES, Checkout, Move, is_in_folders
 from rondel.agents.git import Git
 from rondel.agents.worktrees import Worktrees
 from rondel.errors import GitError
+from rondel.model.refs import END
 from rondel.model.trouble import machine
 
 _POINTER = "160000"  # a submodule: git does not touch its files
@@ -112,7 +113,7 @@ def _restore(here: Checkout, step: Move) -> tuple[str, ...]:
 
 def _both(git: Git, before: str, after: str) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
     """What two commits have at the paths where they differ."""
-    out = git.raw("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", before, after)
+    out = git.raw("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", END, before, after)
     words = out.split(b"\0")
     one: dict[str, tuple[str, str]] = {}
     two: dict[str, tuple[str, str]] = {}
@@ -173,7 +174,7 @@ def _is_cut(here: Checkout, path: str, commits: tuple[Entries, Entries]) -> bool
     for entries in commits:
         mode, id_ = entries[path]
         if mode in ("100644", "100755"):
-            whole = here.git.raw("cat-file", "--filters", f"--path={path}", id_)
+            whole = here.git.raw("cat-file", "--filters", f"--path={path}", END, id_)
             if whole.startswith(data):
                 return True
     return False
@@ -190,7 +191,7 @@ def _write(here: Checkout, name: str, entries: Entries, paths: set[str]) -> None
                     (here.folder / above).rmdir()
     free = [p for p in sorted(paths) if entries[p][0] != _NONE and _is_free(here.folder, p)]
     stdin = b"".join(os.fsencode(path) + b"\0" for path in free)
-    here.with_index(name).raw("checkout-index", "--force", "-z", "--stdin", stdin=stdin)
+    here.with_index(name, writing=True).raw("checkout-index", "--force", "-z", "--stdin", stdin=stdin)
 
 
 def _is_free(folder: Path, path: str) -> bool:
@@ -209,5 +210,5 @@ def _is_free(folder: Path, path: str) -> bool:
 def _advance_index(here: Checkout, step: Move) -> None:
     """The branch has moved: the index goes with it, but for what a person has staged since."""
     git = here.copy_index("move")
-    if git.run("read-tree", "-i", "-m", step.before, step.after).ok:
+    if git.run("read-tree", "-i", "-m", step.before, END, step.after).ok:
         here.take_index("move")

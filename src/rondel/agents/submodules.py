@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from rondel.agents.git import Git
+from rondel.model.refs import END
 
 POINTER = "160000"  # the mode of an entry that only names a commit of another repository
 
@@ -29,12 +31,18 @@ def differing(git: Git, *words: str) -> list[Entry]:
     return [Entry(fields[0], fields[1], fields[3], name) for fields, name in heads]
 
 
+def pointers(git: Git) -> tuple[str, ...]:
+    """The paths that only name a commit of another repository: submodules, and what an agent made one."""
+    entries = git.raw("ls-files", "-z", "--stage").split(b"\0")
+    found = (entry.partition(b"\t")[2] for entry in entries if entry.startswith(POINTER.encode()))
+    return tuple(os.fsdecode(name) for name in found)
+
+
 def uncommitted(path: Path, git: Git) -> str | None:
     """What is in a submodule of a worktree and in no commit there; `git add` passes over it."""
     if not (path / ".gitmodules").exists():
         return None
-    listed = (entry.partition("\t") for entry in git.names("ls-files", "-z", "--stage"))
-    for name in (name for head, _, name in listed if head.startswith(POINTER)):
+    for name in pointers(git):
         place = path / name
         if place.is_symlink() or not place.is_dir():
             continue
@@ -52,19 +60,21 @@ def uncommitted(path: Path, git: Git) -> str | None:
 
 
 def _has_changes(place: Path) -> bool:
-    status = Git(place).run("status", "--porcelain", "-z", "--untracked-files=normal")
-    return not status.ok or bool(status.out)
+    """Whether something is not committed there. A git of its own looks: it has a configuration of its own."""
+    git = Git(place)
+    status = git.run("status", "--porcelain", "-z", "--untracked-files=normal")
+    return not status.ok or bool(status.out) or uncommitted(place, git) is not None
 
 
 def unkept(repo: Path, path: Path, entry: Entry) -> str | None:
     """Why a submodule must not be moved to a commit: nothing but this worktree has it."""
     own, place = repo / entry.name, path / entry.name
     has_own = (own / ".git").exists()
-    if has_own and Git(own).run("cat-file", "-e", f"{entry.id}^{{commit}}").ok:
+    if has_own and Git(own).run("cat-file", "-e", END, f"{entry.id}^{{commit}}").ok:
         return None
     if not (place / ".git").exists():  # it was not made here
         return None
-    if Git(place).run("branch", "--remotes", "--contains", entry.id).out.strip():
+    if Git(place).run("branch", "--remotes", f"--contains={entry.id}").out.strip():
         return None
     root, name, here = (shlex.quote(str(part)) for part in (repo, entry.name, place))
     first = "" if has_own else f"git -C {root} submodule update --init -- {name} && "

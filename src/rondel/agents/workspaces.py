@@ -32,6 +32,7 @@ from rondel.agents.worktrees import ASIDE, Mark, Worktrees, read_only, writable
 from rondel.errors import GitError, RondelError
 from rondel.model.digests import digest
 from rondel.model.names import slug
+from rondel.model.refs import END, is_branch
 from rondel.model.trouble import NOT_RUN, no_command
 
 KEPT = "refs/rondel/kept"
@@ -153,7 +154,7 @@ class Workspaces:
             except GitError:
                 whole = False
         for commit in kept - {mark.base}:
-            self._trees.git("update-ref", f"{KEPT}/{path.name}/{commit[:12]}", commit)
+            self._trees.git("update-ref", END, f"{KEPT}/{path.name}/{commit[:12]}", commit)
         return whole
 
     def _snapshot(self, path: Path, mark: Mark) -> str:
@@ -163,9 +164,9 @@ class Workspaces:
         if isinstance(staged, Unusable):
             raise GitError(staged.problem)
         tree, head = git("write-tree"), git("rev-parse", "HEAD")
-        if tree == git("rev-parse", f"{head}^{{tree}}"):
+        if tree == git("rev-parse", "--verify", END, f"{head}^{{tree}}"):
             return head
-        return git("commit-tree", tree, "-p", head, "-m", f"kept: {mark.session}/{mark.key}")
+        return git("commit-tree", "-p", head, "-m", f"kept: {mark.session}/{mark.key}", END, tree)
 
     def commit(self, path: Path, session: str, action: str, message: str) -> Commit | Unusable | None:
         """What changed in a worktree, as one commit on a branch of its own; None when nothing did."""
@@ -197,6 +198,7 @@ class Workspaces:
 
     def merge(self, branch: str, into: str, message: str) -> str | Conflict:
         """Merge a branch into one that is checked out, or change nothing; the commit."""
+        _require_branches(branch, into)
         path = self._path("", f"merge {branch} into {into}")
         with self._trees.locked("integrate"):
             return merge(self._trees, path, branch, into, message)
@@ -209,6 +211,7 @@ class Workspaces:
         One at a time per repository. Whatever comes of it but a Commit, the worktree is as it
         was, with its commit, and nothing has moved.
         """
+        _require_branches(target)
         mark = self._need(path)
         if mark.commit is None:
             raise GitError(f"nothing is committed in {path}; there is nothing to put on {target!r}")
@@ -258,7 +261,7 @@ class Workspaces:
         ref = f"refs/heads/{branch}"
         tip = self._trees.tip(ref)
         if tip:
-            self._trees.git("update-ref", "-d", ref, tip)
+            self._trees.git("update-ref", "-d", END, ref, tip)
 
     def sweep(self, is_over: Callable[[str, str], bool] = lambda _session, _key: False) -> int:
         """Remove the worktrees whose edits their targets hold, and those nobody used for a day.
@@ -333,3 +336,10 @@ class Workspaces:
         if mark is None:
             raise GitError(f"{path} is not a workspace any more")
         return mark
+
+
+def _require_branches(*names: str) -> None:
+    """GitError for a name that no branch can have: it would stand in a transaction, line by line."""
+    for name in names:
+        if not is_branch(name):
+            raise GitError(f"there is no branch {name!r}, nor can there be: git allows no such name")

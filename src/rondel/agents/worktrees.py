@@ -29,6 +29,7 @@ from typing import IO
 from rondel.agents.git import Git, held
 from rondel.errors import GitError, NewerFile
 from rondel.model.digests import digest
+from rondel.model.refs import END, is_operand
 from rondel.model.trouble import machine
 from rondel.model.versions import VERSION, message, newer
 
@@ -139,7 +140,7 @@ class Worktrees:
             text = ""
         if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
             return text
-        return self.git.run("rev-parse", "--verify", "--quiet", ref).out.strip() or None
+        return self.git.run("rev-parse", "--verify", "--quiet", END, ref).out.strip() or None
 
     def _packed(self, ref: str) -> str:
         """Where a ref without a file of its own is."""
@@ -154,9 +155,9 @@ class Worktrees:
         """The commit that a branch, a tag or a digest means."""
         if name.startswith("refs/heads/") and (tip := self.tip(name)):
             return tip
-        result = self.git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        if result.ok and not name.startswith("-"):
-            return result.out.strip()
+        look = ("rev-parse", "--verify", "--quiet")
+        if is_operand(name) and (found := self.git.run(*look, END, f"{name}^{{commit}}")).ok:
+            return found.out.strip()
         _ = self.common  # says it when this is no repository at all
         if not self.git.run("rev-parse", "--verify", "--quiet", "HEAD").ok:
             raise GitError(f"the repository {self.repo} has no commit yet; commit something first")
@@ -220,6 +221,7 @@ class Worktrees:
                 "--force",
                 "--detach",
                 "--no-checkout",
+                END,
                 str(path),
                 base,
             )
@@ -250,7 +252,7 @@ class Worktrees:
                 path.rename(going)
             if not self._unlist(path):
                 with self.locked("worktrees"):
-                    self.git.run("worktree", "remove", "--force", "--force", str(path))
+                    self.git.run("worktree", "remove", "--force", "--force", END, str(path))
             file = self.mark_file(path)
             _half_written(file).unlink(missing_ok=True)
             file.unlink(missing_ok=True)
@@ -304,17 +306,17 @@ class Worktrees:
     def go_to(self, git: Git, mark: Mark, commit: str) -> None:
         """The files of `commit` and no others, but for ignored ones."""
         self.settle(git, mark)
-        git("checkout", "--quiet", "--force", "--detach", commit)
+        git("checkout", "--quiet", "--force", "--detach", END, commit)
         git(*self.excludes(mark), "clean", "--quiet", "-d", "--force", "--force")
 
     def is_at(self, git: Git, mark: Mark, commit: str, *, submodules: bool = False) -> bool:
-        """Whether a worktree holds exactly `commit`, but for ignored files; and `submodules` too."""
+        """Whether a worktree holds exactly `commit`, but for ignored files; `submodules` at their commits."""
         try:
             if self.head(mark) != commit:
                 return False
         except (GitError, OSError):
             return False
-        ignored = "none" if submodules else "all"
+        ignored = "dirty" if submodules else "all"
         look = ("status", "--porcelain", "-z", f"--ignore-submodules={ignored}", "--untracked-files=normal")
         status = git.run(*self.excludes(mark), *look)
         return status.ok and not status.out

@@ -24,6 +24,7 @@ from rondel.cli.groups import Commands
 from rondel.cli.sessions import leave_word, problem_json, summary_json
 from rondel.errors import Held, UsageError
 from rondel.model.commands import command_line
+from rondel.model.refs import is_branch
 from rondel.model.summary import Status, Summary
 from rondel.model.workflow import SessionRef
 from rondel.workflows.cycle import files as cycle_files
@@ -78,7 +79,7 @@ def start(
     settings = dict(hall.settings("cycle"))
     if not hall.look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip():
         raise UsageError("the repository has no commit yet; commit something first")
-    if branch and not hall.look.git("check-ref-format", "--branch", branch, check=False).strip():
+    if branch and not is_branch(branch):
         raise UsageError(f"--branch {branch!r} is no name that git allows for a branch; choose another")
     settings |= {"max_iterations": max_iterations} if max_iterations else {}
     settings |= {"auto": True} if auto else {}

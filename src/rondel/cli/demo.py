@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from rondel.agents.git import Git
 from rondel.api import Hall
 from rondel.cli import demo_generate, demo_review
 
@@ -57,7 +58,7 @@ class Scene:
 
     def git(self, *args: str) -> None:
         """Git in the scratch repository."""
-        subprocess.run(["git", *args], cwd=self.root, env=self._env, check=True, stdout=subprocess.DEVNULL)
+        Git(self.root)("-c", f"user.name={GIT_NAME}", "-c", "user.email=demo@localhost", *args)
 
     def write(self, files: Mapping[str, str], message: str) -> None:
         """Leave files and commit them."""
@@ -66,7 +67,7 @@ class Scene:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
         self.git("add", "-A")
-        self.git("commit", "-qm", message)
+        self.git("commit", "-q", "-m", message)
 
     def rondel(self, *args: str, expect: int = 0) -> None:
         """A command as a person would type it; its output goes to the screen."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib.resources import files as resources
 from pathlib import Path
 
+from rondel.agents.git import Git
 from rondel.api import Hall
 from rondel.errors import RondelError
 from rondel.model.workflow import SessionRef
@@ -61,7 +62,7 @@ def _repository(root: Path) -> None:
         '[agents.script]\nkind = "mock"\nscript = "answers.json"\n\n[roles]\ndefault = "script"\n',
         encoding="utf-8",
     )
-    subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True, timeout=TIMEOUT_S)
+    Git(root)("init", "-q", "-b", "main")
 
 
 def _answers() -> list[dict[str, object]]:

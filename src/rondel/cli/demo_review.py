@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from rondel.agents.git import Git
 from rondel.api import Hall
 from rondel.cli.review import print_comparison
 from rondel.errors import RondelError
@@ -106,12 +106,9 @@ def _round(hall: Hall, echo: Callable[[str], None]) -> ReviewState:
 def _commit(root: Path, contents: dict[str, str], message: str) -> None:
     for name, text in contents.items():
         (root / name).write_text(text, encoding="utf-8")
-    _git(root, "add", *contents)
-    _git(root, "-c", "commit.gpgsign=false", "commit", "-q", "-m", message)
+    _git(root, "add", "--", *contents)
+    _git(root, "commit", "-q", "-m", message)
 
 
 def _git(root: Path, *args: str) -> None:
-    who = ("-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "core.hooksPath=/dev/null")
-    done = subprocess.run(["git", *who, *args], cwd=root, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RondelError(f"git {args[0]}: {done.stderr.strip()}")
+    Git(root)("-c", "user.name=demo", "-c", "user.email=demo@localhost", *args)

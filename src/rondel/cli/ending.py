@@ -11,6 +11,7 @@ from rondel.agents.workspaces import Conflict
 from rondel.api import Hall
 from rondel.errors import GitError, RondelError
 from rondel.model.commands import command_line
+from rondel.model.refs import END
 from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.ending import ending, unfinished
@@ -96,7 +97,7 @@ def _check(hall: Hall, state: State, way: Way, worktree: str, *, force: bool) ->
 
 
 def _is_checkout(hall: Hall, path: str) -> bool:
-    return bool(hall.look.git("-C", path, "rev-parse", "--git-dir", check=False).strip())
+    return bool(hall.look.git_in(path, "rev-parse", "--git-dir", check=False).strip())
 
 
 def _some(names: list[str]) -> str:
@@ -106,7 +107,7 @@ def _some(names: list[str]) -> str:
 
 def _require_branch(hall: Hall, state: State) -> None:
     ref = f"refs/heads/{state.branch}"
-    if not hall.look.git("rev-parse", "--verify", "--quiet", ref, check=False).strip():
+    if not hall.look.git("rev-parse", "--verify", "--quiet", END, ref, check=False).strip():
         makes = command_line("feature", IMPLEMENT, state.ref.id)
         raise RondelError(
             f"there is no branch {state.branch}; `{makes}` makes it, or end with --keep or --abandon"
@@ -146,7 +147,7 @@ def _pull_request(hall: Hall, state: State) -> str:
     _require_branch(hall, state)
     if "origin" not in look.git("remote").split():
         raise RondelError("there is no remote `origin` to push to; add one, or end with --merge or --keep")
-    look.git("push", "--quiet", "--set-upstream", "origin", branch)
+    look.git("push", "--quiet", "--set-upstream", "origin", END, branch)
     code, out, _ = look.run(["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"])
     if code == 0 and out.strip():
         return f"the pull request is there already: {out.strip()}"

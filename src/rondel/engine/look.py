@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from rondel.agents import reflocks
-from rondel.agents.git import check_machine
+from rondel.agents.git import Git, NotAValue
 from rondel.agents.process import clean_env
 from rondel.errors import GitError, MachineTrouble, RondelError
 from rondel.model.trouble import machine, trouble
@@ -17,16 +16,7 @@ from rondel.store import files
 
 GIT_S = 120
 OUTPUT_MAX = 64_000_000
-QUIET = (
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.quotePath=false",
-    "-c",
-    "diff.external=",
-    "-c",
-    "core.fsmonitor=false",
-)
+_PASSED = ("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")  # to programs other than git
 
 
 class RepositoryLook:
@@ -41,16 +31,31 @@ class RepositoryLook:
         """See `Look`."""
         return self._clock()
 
-    def git(self, *args: str, check: bool = True) -> str:
+    def git(self, *args: str, stdin: str = "", check: bool = True) -> str:
         """See `Look`."""
-        argv = ["git", "--no-pager", *QUIET, *args]
-        code, out, err = reflocks.try_again(
-            lambda: self.run(argv, timeout_s=GIT_S), lambda done: done[2], Path(self.root), " ".join(args)
-        )
-        check_machine(f"git {args[0]} in {self.root!r}", code, err)
-        if check and code != 0:
-            raise GitError(f"git {' '.join(args[:3])}: {err.strip() or f'status {code}'}")
-        return out
+        return self._git(Path(self.root), args, stdin, check=check)
+
+    def git_in(self, folder: str, *args: str, check: bool = True) -> str:
+        """See `Look`."""
+        return self._git(Path(folder), args, "", check=check)
+
+    @staticmethod
+    def _git(folder: Path, args: tuple[str, ...], stdin: str, *, check: bool) -> str:
+        try:
+            done = Git(folder).run(*args, stdin=stdin, timeout_s=GIT_S)
+        except GitError as e:
+            if check or (folder.is_dir() and not isinstance(e, NotAValue)):
+                raise
+            return ""  # there is no such checkout, or nothing that has such a name
+        if check and not done.ok:
+            raise GitError(f"git {' '.join(args[:3])}: {done.err.strip() or f'status {done.status}'}")
+        if len(done.out) > OUTPUT_MAX:  # a part of it would pass for the whole
+            raise GitError(f"git {args[0]} said more than {OUTPUT_MAX} bytes; ask for less at once")
+        return done.out
+
+    def unfiltered(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `Look`."""
+        return Git(Path(self.root)).unfiltered(names)
 
     def file(self, path: str, size_max: int = 1_000_000) -> bytes | None:
         """See `Look`."""
@@ -65,8 +70,7 @@ class RepositoryLook:
 
     def run(self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60) -> tuple[int, str, str]:
         """See `Look`."""
-        env = clean_env(("HOME", "XDG_CONFIG_HOME", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"), {})
-        env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8", "PWD": self.root}
+        env = clean_env(_PASSED) | Git(Path(self.root)).env | {"PWD": self.root}
         try:
             done = subprocess.run(
                 list(argv),

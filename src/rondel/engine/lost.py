@@ -11,12 +11,14 @@ from collections.abc import Collection, Iterator
 from rondel.agents.edits import TRAILER
 from rondel.model.identity import Identity
 from rondel.model.marks import mark
+from rondel.model.refs import END
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.model.workflow import Look, Mark
 
 COMMITS_MAX = 10_000  # of all branches, the newest
 RULE = "identity-lost"
+_SHOWN = "--format=%(HEAD)%(refname:short)"
 
 
 def identity_in_commits(
@@ -34,7 +36,7 @@ def identity_in_commits(
             commits.setdefault(session, []).append(commit)
     for session, made in commits.items():
         if any(mark(session, *what) == found for found, what in marks):
-            base = look.git("rev-parse", "--verify", "--quiet", f"{made[-1]}^", check=False).strip()
+            base = look.git("rev-parse", "--verify", "--quiet", END, f"{made[-1]}^", check=False).strip()
             return Identity(session, _branch_of(look, made[0]), base or None, stamp(look.at))
     return None
 
@@ -59,8 +61,7 @@ def _trailers(look: Look) -> Iterator[tuple[str, str]]:
 
 def _branch_of(look: Look, commit: str) -> str | None:
     """The branch that a session's last commit is on: the one that is checked out, if it is one of several."""
-    form = "--format=%(HEAD)%(refname:short)"
-    said = look.git("for-each-ref", f"--contains={commit}", form, "refs/heads", check=False)
+    said = look.git("for-each-ref", _SHOWN, f"--contains={commit}", "refs/heads", check=False)
     names = sorted(said.splitlines(), key=lambda name: not name.startswith("*"))
     return next((name[1:] for name in names), None)
 

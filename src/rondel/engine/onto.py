@@ -10,6 +10,7 @@ from rondel.agents.edits import TRAILER
 from rondel.engine.branch import accepted
 from rondel.engine.session import Session
 from rondel.errors import UsageError
+from rondel.model.refs import END, is_branch
 from rondel.model.workflow import Look
 from rondel.store.lease import Lease
 
@@ -25,7 +26,11 @@ def move_onto(session: Session[Any], branch: str, look: Look, lease: Lease, bran
     before = session.workflow.target(session.state)
     if before is None:
         raise UsageError(f"{session.ref.name} puts nothing on a branch; --onto is for those that do")
-    if not look.git("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", check=False).strip():
+    ref = f"refs/heads/{branch}"
+    if (
+        not is_branch(branch)
+        or not look.git("rev-parse", "--verify", "--quiet", END, ref, check=False).strip()
+    ):
         raise UsageError(f"there is no branch {branch!r} here; make it first: git branch -- {branch}")
     identity = session.begin(look, lease)
     without = accepted(session, branch, branches)
@@ -40,7 +45,7 @@ def own_branch(look: Look, wanted: str) -> str:
     One that is where HEAD is, or behind it, was made for this and is taken.
     """
     name, number = wanted, 1
-    while look.git("rev-list", "--max-count=1", f"refs/heads/{name}", "--not", "HEAD", check=False).strip():
+    while look.git("rev-list", "--max-count=1", END, f"refs/heads/{name}", "^HEAD", check=False).strip():
         number += 1
         name = f"{wanted}-{number}"
     return name
@@ -49,7 +54,7 @@ def own_branch(look: Look, wanted: str) -> str:
 def _lacking(look: Look, owner: str, before: str, branch: str) -> list[str]:
     """The commits of a session that one branch has and the other has not."""
     log = ("log", "--format=%h %s", "--fixed-strings", f"--grep={TRAILER}: {owner}/")
-    refs = (f"refs/heads/{before}", "--not", f"refs/heads/{branch}", "--")
+    refs = (END, f"refs/heads/{before}", f"^refs/heads/{branch}", "--")
     commits = look.git(*log, *refs, check=False).splitlines()
     if not commits:
         return []

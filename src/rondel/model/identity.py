@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from rondel.model.changes import Document
+from rondel.model.refs import END, branch_or_none, commit_or_none
 from rondel.model.workflow import Look
 
 IDENTITY = ".rondel/session.json"
@@ -53,10 +54,10 @@ def identity_of(document: object) -> Identity | None:
         return None
     return Identity(
         found,
-        _word(document.get("branch")),
-        _word(document.get("base")),
+        branch_or_none(document.get("branch")),
+        commit_or_none(document.get("base")),
         str(document.get("begun_at") or ""),
-        _word(document.get("onto")),
+        branch_or_none(document.get("onto")),
         without=_words(document.get("without")),
         lost=document.get("lost") is True,
         adopted=document.get("adopted") is True,
@@ -69,7 +70,7 @@ def home(look: Look, branch: str | None, base: str | None) -> str:
     The branch it was begun on; where that is gone, the commit it was begun at.
     """
     for name in (f"refs/heads/{branch}" if branch else "", base or "", "HEAD"):
-        found = look.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False).strip()
+        found = look.git("rev-parse", "--verify", "--quiet", END, f"{name}^{{commit}}", check=False).strip()
         if name and found:
             return found
     return ""
@@ -77,8 +78,3 @@ def home(look: Look, branch: str | None, base: str | None) -> str:
 
 def _words(value: object) -> tuple[str, ...]:
     return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
-
-
-def _word(value: object) -> str | None:
-    """A branch or a commit, as far as it can be one: it is given to git."""
-    return value if isinstance(value, str) and value and not value.startswith("-") else None

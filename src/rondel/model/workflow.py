@@ -75,8 +75,19 @@ class Look(Protocol):
         """Now."""
         ...
 
-    def git(self, *args: str, check: bool = True) -> str:
-        """The standard output of a git command in the repository, bounded in time."""
+    def git(self, *args: str, stdin: str = "", check: bool = True) -> str:
+        """The standard output of a git command in the repository, bounded in time.
+
+        Values are given after `rondel.model.refs.END`, or after `--`.
+        """
+        ...
+
+    def git_in(self, folder: str, *args: str, check: bool = True) -> str:
+        """The same in another checkout of the repository."""
+        ...
+
+    def unfiltered(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of these files whose attributes name a filter that may not run here."""
         ...
 
     def file(self, path: str, size_max: int = 1_000_000) -> bytes | None:

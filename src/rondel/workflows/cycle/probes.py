@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from rondel.errors import RondelError
 from rondel.model.actions import Probe
 from rondel.model.identity import home
+from rondel.model.refs import END
 from rondel.model.workflow import Look
 from rondel.workflows.cycle.measure import DATA, FRESH
 
@@ -50,13 +51,12 @@ def _start(look: Look, target: str, last: str, begun: tuple[str, str]) -> str:
     head = (_commit(look, last) if last else "") or home(look, *begun)
     if not head:
         raise RondelError("the repository has no commit yet; commit something, then `rondel resume`")
-    look.git("check-ref-format", f"refs/heads/{target}")
-    look.git("branch", "--no-track", target, head)
+    look.git("branch", "--no-track", END, target, head)
     return head
 
 
 def _commit(look: Look, name: str) -> str:
-    return look.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False).strip()
+    return look.git("rev-parse", "--verify", "--quiet", END, f"{name}^{{commit}}", check=False).strip()
 
 
 def _changes(look: Look, commit: str) -> dict[str, object]:
@@ -64,7 +64,7 @@ def _changes(look: Look, commit: str) -> dict[str, object]:
     if not commit:
         return {"commit": "", "height": 0, "files": []}
     listing = look.git(
-        "diff-tree", "-r", "--no-commit-id", "--name-status", "--no-renames", "-z", "--root", commit
+        "diff-tree", "-r", "--no-commit-id", "--name-status", "--no-renames", "-z", "--root", END, commit
     )
     words = listing.split("\0")
     files = [
@@ -72,14 +72,14 @@ def _changes(look: Look, commit: str) -> dict[str, object]:
         for letter, name in zip(words[::2], words[1::2], strict=False)
         if name
     ]
-    return {"commit": commit, "height": int(look.git("rev-list", "--count", commit)), "files": files}
+    return {"commit": commit, "height": int(look.git("rev-list", "--count", END, commit)), "files": files}
 
 
 def _tip(look: Look, commit: str, test: str) -> Tip:
     """How what was built is tested: the configured command, else the pytest suite that is there."""
     if test.strip():
         return Tip(commit, FRESH + test)
-    names = look.git("ls-tree", "-r", "--name-only", "-z", commit).split("\0")
+    names = look.git("ls-tree", "-r", "--name-only", "-z", END, commit).split("\0")
     if not any(_TEST_FILE.search(name) for name in names):
         return Tip(commit)
     env = {"PYTHONPATH": "src:.", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -89,7 +89,7 @@ def _tip(look: Look, commit: str, test: str) -> Tip:
 def _source(look: Look, commit: str, names: list[str]) -> list[str]:
     """What coverage is measured of: the whole project, code nobody imports too; or what its settings say."""
     settings = [n for n in (".coveragerc", "setup.cfg", "tox.ini", "pyproject.toml") if n in names]
-    said = "".join(look.git("show", f"{commit}:{name}", check=False) for name in settings)
+    said = "".join(look.git("show", END, f"{commit}:{name}", check=False) for name in settings)
     if ".coveragerc" in names or re.search(r"^\[(tool\.)?coverage[.:]", said, re.MULTILINE):
         return []
     return [".", "src"] if any(n.startswith("src/") for n in names) else ["."]

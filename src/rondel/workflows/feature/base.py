@@ -7,6 +7,7 @@ import re
 
 from rondel.errors import RondelError
 from rondel.model.identity import home
+from rondel.model.refs import END
 from rondel.model.workflow import Look
 
 _COMMIT = ("rev-parse", "--verify", "--quiet")
@@ -21,20 +22,20 @@ def look_for_base(look: Look, branch: str, make: str, *begun: str) -> dict[str, 
     if not commit:
         raise RondelError("the repository has no commit yet; commit something first")
     if make and not _tip(look, branch):
-        look.git("branch", "--no-track", branch, commit)
+        look.git("branch", "--no-track", END, branch, commit)
     return {"commit": commit, "branch": branch, "checks": find_checks(look, commit)}
 
 
 def _tip(look: Look, branch: str) -> str:
-    return look.git(*_COMMIT, f"refs/heads/{branch}^{{commit}}", check=False).strip()
+    return look.git(*_COMMIT, END, f"refs/heads/{branch}^{{commit}}", check=False).strip()
 
 
 def find_checks(look: Look, commit: str) -> str:
     """The command that runs the tests of a commit; empty when none is plain to see."""
-    names = frozenset(look.git("ls-tree", "-r", "--name-only", "-z", commit).split("\0"))
+    names = frozenset(look.git("ls-tree", "-r", "--name-only", "-z", END, commit).split("\0"))
 
     def content(name: str) -> str:
-        return look.git("show", f"{commit}:{name}") if name in names else ""
+        return look.git("show", END, f"{commit}:{name}") if name in names else ""
 
     if re.search(r"(?m)^test\s*:", content("Makefile")):
         return "make test"

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from rondel.errors import GitError, RondelError
+from rondel.model.refs import END
 from rondel.model.workflow import Look
 from rondel.workflows.feature import place
 
@@ -27,7 +28,7 @@ def add(look: Look, feature: str, branch: str) -> str:
     commit = require_commit(look)
     root = Path(look.root)
     path = str(root.parent / f"{root.name}-{feature}")
-    look.git("worktree", "add", "--quiet", "-b", branch, path, commit)
+    look.git("worktree", "add", "--quiet", "-b", branch, END, path, commit)
     git_dir = _git_dir(look, path)
     if git_dir is not None:
         (git_dir / MADE).write_text(f"{feature}\n", encoding="utf-8")
@@ -53,7 +54,7 @@ def _git_dir(look: Look, path: str) -> Path | None:
 def dirty(look: Look, path: str, *, untracked: bool) -> list[str]:
     """What is changed and not committed in a checkout; features' own files do not count."""
     which = "normal" if untracked else "no"
-    out = look.git("-C", path, "status", "--porcelain", "-z", f"--untracked-files={which}", "--no-renames")
+    out = look.git_in(path, "status", "--porcelain", "-z", f"--untracked-files={which}", "--no-renames")
     names = [entry[3:] for entry in out.split("\0") if entry[3:]]
     return [n for n in names if not n.startswith(("docs/features/", ".rondel/"))]
 
@@ -72,12 +73,12 @@ def remove(look: Look, path: str) -> None:
         return
     _clear(look, going)
     if Path(path).is_dir():
-        changed = look.git("-C", path, "status", "--porcelain", "--untracked-files=normal").splitlines()
+        changed = look.git_in(path, "status", "--porcelain", "--untracked-files=normal").splitlines()
         if changed:
             raise GitError(f"the worktree {path} has changes that are not committed: {changed[0][3:]}")
-        look.git("worktree", "move", path, going)  # git refuses it where it must not go
+        look.git("worktree", "move", END, path, going)  # git refuses it where it must not go
         _clear(look, going)
-    look.git("worktree", "remove", "--force", path, check=False)  # where somebody removed its folder
+    look.git("worktree", "remove", "--force", END, path, check=False)  # where somebody removed its folder
 
 
 def _clear(look: Look, going: str) -> None:
@@ -87,4 +88,4 @@ def _clear(look: Look, going: str) -> None:
         if git_dir is None or not (git_dir / MADE).is_file():
             raise GitError(f"{going} is in the way and is no worktree of ours; move it away, then try again")
         shutil.rmtree(going, ignore_errors=True)
-    look.git("worktree", "remove", "--force", going, check=False)
+    look.git("worktree", "remove", "--force", END, going, check=False)

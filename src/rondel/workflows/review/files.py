@@ -13,6 +13,7 @@ from pathlib import Path
 from rondel.errors import NothingToDo, RondelError, UsageError
 from rondel.model.changes import Document
 from rondel.model.digests import digest
+from rondel.model.refs import END
 from rondel.model.snapshot import parse_json
 from rondel.model.times import stamp
 from rondel.model.workflow import Look, SessionRef
@@ -29,7 +30,7 @@ from rondel.workflows.review.probes import is_empty, is_same, look_moved
 from rondel.workflows.review.read import ReviewState, carried_from, phase_due
 from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, requests_in
 from rondel.workflows.review.rounds import Resolution
-from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of
+from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of, without_filter
 from rondel.workflows.review.team import CHECKS, QUICK, TEAM, Reviewer, own_personas, parse_team
 from rondel.workflows.review.workflow import Review
 
@@ -142,7 +143,7 @@ def start(root: Path, look: Look, wish: Wish, hold: Hold | None = None) -> Opene
     state = state_of(root, place(root, pins.branch, _today(look)))
     under_way = bool(state.rounds) and not state.is_complete and not wish.restart
     if not under_way and _is_nothing(pins, look):
-        raise nothing(wish.target)
+        raise nothing(wish.target, pins.left_out)
     files.make_folder(root / layout.SESSIONS)
     with locked(root / layout.SESSIONS):
         state = state_of(root, place(root, pins.branch, _today(look)))
@@ -282,10 +283,12 @@ def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) ->
         _write_requirements(root, state, wish.requirements)
     _write_request(root, state, request, pins, number)
     name = f"refs/rondel/review/{state.ref.id}/round-{number}"
-    look.git("update-ref", name, pins.head, check=False)
+    look.git("update-ref", END, name, pins.head, check=False)
     files.make_folder(folder / round_files(number).reviews)
     _note(folder, state, (Phase.CONTEXT, number), pins.branch, stamp(look.at))
     notes = [f"{len(request.carried)} open findings are carried into this round"] if request.carried else []
+    if pins.left_out:
+        notes.append(without_filter(pins.left_out))
     return Opened(state.ref, number, resumed=False, notes=tuple(notes))
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from rondel.errors import GitError, RondelError
+from rondel.model.refs import END
 from rondel.model.workflow import Look
 from rondel.workflows.review.change import Change, Changed, Kind, kind_of, short_of
 from rondel.workflows.review.diffs import FileDiff, parse_diff
@@ -18,6 +19,7 @@ FILE_MAX = 1_000_000  # bytes of a file, before or after, that is still shown
 COMMITS_MAX = 100
 SINCE_MAX = 200_000
 _BATCH = 100
+_GENERATED = ("linguist-generated", "linguist-vendored")  # attributes
 _PLAIN = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", "-U5", "--ignore-submodules=dirty")
 _WORDS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "copied", "T": "type-changed"}
@@ -32,9 +34,9 @@ def look_at_change(base: str, head: str, look: Look) -> Change:
     files = [_in_short(entry, counts, attributes, large) for entry in entries]
     diff, files, notes = _diff_within(base, head, files, look)
     commits = look.git(
-        "log", "--no-color", "--format=%h %s", f"-{COMMITS_MAX}", f"{base}..{head}"
+        "log", "--no-color", "--format=%h %s", f"--max-count={COMMITS_MAX}", END, f"{base}..{head}"
     ).splitlines()
-    total = int(look.git("rev-list", "--count", f"{base}..{head}").strip() or 0)
+    total = int(look.git("rev-list", "--count", END, f"{base}..{head}").strip() or 0)
     return Change(tuple(files), tuple(commits), max(0, total - len(commits)), tuple(notes), diff)
 
 
@@ -53,7 +55,7 @@ def given_change(diff: str) -> Change:
 
 def is_empty(base: str, head: str, look: Look) -> bool:
     """Whether nothing that counts differs between two commits."""
-    return base == head or not look.git(*_DIFF, "--raw", "-z", base, head, "--", *NO_OWN).strip("\0\n ")
+    return base == head or not look.git(*_DIFF, "--raw", "-z", END, base, head, "--", *NO_OWN).strip("\0\n ")
 
 
 def is_same(one: Pins, other: Pins, look: Look) -> bool:
@@ -75,7 +77,7 @@ class _Entry:
 
 
 def _raw(base: str, head: str, look: Look) -> Iterable[_Entry]:
-    out = look.git(*_PLAIN, *_DIFF, "--raw", "--no-abbrev", "-z", base, head, "--", *NO_OWN)
+    out = look.git(*_PLAIN, *_DIFF, "--raw", "--no-abbrev", "-z", END, base, head, "--", *NO_OWN)
     fields = iter(out.split("\0"))
     for row in fields:
         match = re.fullmatch(r"\s*:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) (\w+)", row)
@@ -86,7 +88,7 @@ def _raw(base: str, head: str, look: Look) -> Iterable[_Entry]:
 
 def _numstat(base: str, head: str, look: Look) -> dict[str, tuple[int, int] | None]:
     """Lines added and removed by path; None for a binary file."""
-    out = look.git(*_PLAIN, *_DIFF, "--numstat", "-z", base, head, "--", *NO_OWN)
+    out = look.git(*_PLAIN, *_DIFF, "--numstat", "-z", END, base, head, "--", *NO_OWN)
     found: dict[str, tuple[int, int] | None] = {}
     fields = iter(out.split("\0"))
     for row in fields:
@@ -101,10 +103,8 @@ def _attributes(paths: Sequence[str], look: Look) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     if not paths:
         return found
-    names = ("linguist-generated", "linguist-vendored")
     stdin = "".join(f"{path}\0" for path in paths)
-    status, out, _ = look.run(["git", "check-attr", "-z", "--stdin", *names], stdin=stdin)
-    fields = out.split("\0") if status == 0 else []
+    fields = look.git("check-attr", "-z", "--stdin", *_GENERATED, stdin=stdin, check=False).split("\0")
     for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         found.setdefault(path, {})[name] = value
     return found
@@ -114,9 +114,7 @@ def _large(entries: Sequence[_Entry], look: Look) -> set[str]:
     """The blobs that are too large to be shown."""
     blobs = sorted({blob for entry in entries for blob in entry.blobs if set(blob) != {"0"}})
     stdin = "".join(f"{blob}\n" for blob in blobs)
-    status, out, err = look.run(["git", "cat-file", "--batch-check=%(objectname) %(objectsize)"], stdin=stdin)
-    if status:
-        raise GitError(f"git cat-file failed: {err.strip()[-300:]}")
+    out = look.git("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=stdin)
     sizes = (line.split() for line in out.splitlines())
     return {row[0] for row in sizes if len(row) == 2 and row[1].isdigit() and int(row[1]) > FILE_MAX}  # noqa: PLR2004 - name and size
 
@@ -169,7 +167,7 @@ def _diff_within(
 def _diff_of(base: str, head: str, files: Sequence[Changed], look: Look) -> tuple[FileDiff, ...]:
     wanted = {f.path for f in files}
     paths = [_pathspec(p) for f in files for p in (f.old_path, f.path) if p]
-    found = parse_diff(look.git(*_PLAIN, *_DIFF, "--full-index", base, head, "--", *paths))
+    found = parse_diff(look.git(*_PLAIN, *_DIFF, "--full-index", END, base, head, "--", *paths))
     return tuple(file for file in found if file.path in wanted)
 
 
@@ -188,13 +186,13 @@ def look_since(
     `findings` are (fingerprint, file, quotation). `present` holds None where nobody can know.
     """
     known = bool(before) and bool(
-        look.git("rev-parse", "--verify", "-q", f"{before}^{{commit}}", check=False).strip()
+        look.git("rev-parse", "--verify", "-q", END, f"{before}^{{commit}}", check=False).strip()
     )
     paths = sorted({file for _, file, _ in findings if file})
     diff = ""
     if known and paths:
         diff = look.git(
-            *_PLAIN, *_DIFF, before, head, "--", *(f":(literal){path}" for path in paths), check=False
+            *_PLAIN, *_DIFF, END, before, head, "--", *(f":(literal){path}" for path in paths), check=False
         )
     present = {name: _present(head, file, quotation, look) for name, file, quotation in findings}
     touched = [f.path for f in parse_diff(diff)]
@@ -205,7 +203,7 @@ def look_for_quotes(head: str, quotes: Sequence[tuple[str, str]], look: Look) ->
     """The quotations that are in the file they are said to be from, whatever their white space."""
     found = []
     for file, quote in quotes:
-        text = "".join(look.git("show", f"{head}:{file}", check=False).split()) if file else ""
+        text = "".join(look.git("show", END, f"{head}:{file}", check=False).split()) if file else ""
         parts = ["".join(part.split()) for part in re.split(r"\.\.\.|…", quote)]
         solid = [part for part in parts if part]
         if sum(len(part) for part in solid) >= QUOTE_MIN and all(part in text for part in solid):
@@ -232,5 +230,5 @@ def _present(head: str, file: str, quotation: str, look: Look) -> bool | None:
     anchor = max(lines, key=len, default="")
     if not file or len(anchor) < QUOTE_MIN:
         return None
-    text = look.git("show", f"{head}:{file}", check=False)
+    text = look.git("show", END, f"{head}:{file}", check=False)
     return anchor in "".join(text.split())

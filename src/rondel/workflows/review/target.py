@@ -7,14 +7,16 @@ as a commit of its own, made from the tracked files; the same files give the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from rondel.errors import GitError, NothingToDo, RondelError, UsageError
+from rondel.model.refs import END, commit_or_none, is_commit
 from rondel.model.snapshot import parse_json
 from rondel.model.workflow import Look
 
+NAMED_MAX = 10
 DEFAULT_BASES = ("origin/HEAD", "main", "master", "origin/main", "origin/master")
 OWN_FOLDERS = (".ocr/sessions", ".workflow", ".aiwf", "**/.rondel", "docs/features/*/.meta.json")
 OWN = tuple(f":(top,glob){p}{'' if p.endswith('.json') else '/**'}" for p in OWN_FOLDERS)
@@ -72,31 +74,35 @@ class Pins:
     label: str
     given: str = ""
     number: int = 0
+    left_out: tuple[str, ...] = ()  # changed files whose filter may not run: nobody knows what is new in them
 
     def document(self) -> dict[str, object]:
         """As JSON without the diff, which is a file of its own."""
-        return asdict(self) | {"given": bool(self.given)}
+        words = {k: v for k, v in asdict(self).items() if k != "left_out"}
+        return words | {"given": bool(self.given)}
 
 
 def target_of(document: object) -> Target:
     """A target from a request; what is not readable is the default one."""
     given: Mapping[str, object] = document if isinstance(document, dict) else {}
     kind, number = given.get("kind"), given.get("number")
-    texts = {k: v for k in ("base", "head", "file") if isinstance(v := given.get(k), str)}
+    texts = {k: v for k in ("base", "head") if isinstance(v := given.get(k), str) and _REVISION.fullmatch(v)}
+    file = given.get("file")
     return Target(
         kind=Kind(kind) if isinstance(kind, str) and kind in set(Kind) else Kind.WORK,
         since_fork=given.get("since_fork") is True,
         number=number if isinstance(number, int) else 0,
+        file=file if isinstance(file, str) else "",
         **texts,
     )
 
 
 def pins_of(document: object) -> Pins | None:
-    """Pins from a part; None when they are not readable."""
+    """Pins from a part; None when they are not readable, or name anything but commits."""
     given: Mapping[str, object] = document if isinstance(document, dict) else {}
     base, head, branch, label = (given.get(k) for k in ("base", "head", "branch", "label"))
     number = given.get("number")
-    if not (isinstance(base, str) and isinstance(head, str) and base and head):
+    if not (isinstance(base, str) and isinstance(head, str) and is_commit(base) and is_commit(head)):
         return None
     return Pins(
         base,
@@ -147,7 +153,9 @@ def pin(target: Target, look: Look, *, given: str = "", dry: bool = False) -> Pi
     match target.kind:
         case Kind.WORK:
             base = _fork(target.base, here, look) if target.base else _default_base(here, look)
-            return Pins(base, _work_commit(here, look, dry=dry), branch_of(look), str(target))
+            left_out = _unfiltered(look)
+            head = _work_commit(here, look, left_out, dry=dry)
+            return Pins(base, head, branch_of(look), str(target), left_out=left_out)
         case Kind.STAGED:
             return Pins(here, _index_commit(here, look, dry=dry), branch_of(look), str(target))
         case Kind.RANGE:
@@ -166,9 +174,7 @@ def branch_of(look: Look) -> str:
 
 def _commit(revision: str, look: Look) -> str | None:
     spelled = f"{revision}^{{commit}}"
-    return (
-        look.git("rev-parse", "--verify", "--quiet", "--end-of-options", spelled, check=False).strip() or None
-    )
+    return look.git("rev-parse", "--verify", "--quiet", END, spelled, check=False).strip() or None
 
 
 def _known(revision: str, look: Look) -> str:
@@ -181,7 +187,7 @@ def _known(revision: str, look: Look) -> str:
 def _fork(revision: str, head: str, look: Look) -> str:
     """Where `head` left `revision`."""
     other = _known(revision, look)
-    base = look.git("merge-base", other, head, check=False).split()
+    base = look.git("merge-base", END, other, head, check=False).split()
     if not base:
         raise UsageError(f"{revision!r} and the reviewed change have no common commit; use A..B instead")
     return base[0]
@@ -191,7 +197,7 @@ def _default_base(head: str, look: Look) -> str:
     name = next((name for name in DEFAULT_BASES if _commit(name, look)), None)
     if name is None:
         return head
-    base = look.git("merge-base", name, head, check=False).split()
+    base = look.git("merge-base", END, name, head, check=False).split()
     if not base and look.git("rev-parse", "--is-shallow-repository", check=False).strip() == "true":
         raise UsageError(
             f"this clone is shallow and does not hold the commit where the branch left {name}; "
@@ -209,7 +215,8 @@ def _pin_range(target: Target, look: Look) -> Pins:
 
 # The index is copied, so that neither the person's index nor their files change; the commit's
 # times are those of HEAD, so that the same files always give the same commit. Where a person
-# tracks Rondel's own folders, what Rondel writes there is no change to review.
+# tracks Rondel's own folders, what Rondel writes there is no change to review. Submodules, read from the
+# input, are not added like files: git would look into them and follow their configuration.
 _SNAPSHOT = """
 set -eu
 work=$(mktemp -d)
@@ -223,7 +230,15 @@ if [ "$2" = dry ]; then
   mkdir "$work/objects"
   export GIT_OBJECT_DIRECTORY="$work/objects"
 fi
-[ "$3" = index ] || git add -u -- ':(top)'
+cat > "$work/links"
+{
+  printf ':(top)\\0'
+  [ ! -s "$work/links" ] || xargs -0 printf ':(exclude,top,literal)%s\\0' < "$work/links"
+} > "$work/spec"
+if [ "$3" = work ]; then
+  git add -u --pathspec-from-file="$work/spec" --pathspec-file-nul
+  git update-index --remove -z --stdin < "$work/links"
+fi
 base=$1
 shift 3
 [ "$#" = 0 ] || git reset -q "$base" -- "$@"
@@ -237,18 +252,27 @@ git commit-tree --no-gpg-sign -p "$base" -m "uncommitted work under review" "$tr
 """
 
 
-def _work_commit(head: str, look: Look, *, dry: bool) -> str:
-    return _snapshot(head, "work", look, dry=dry)
+def _unfiltered(look: Look) -> tuple[str, ...]:
+    changed = look.git("diff-files", "--name-only", "-z", "--diff-filter=d").split("\0")
+    return look.unfiltered([name for name in changed if name])
+
+
+def _work_commit(head: str, look: Look, left_out: Sequence[str], *, dry: bool) -> str:
+    return _snapshot(head, "work", look, [f":(top,literal){name}" for name in left_out], dry=dry)
 
 
 def _index_commit(head: str, look: Look, *, dry: bool) -> str:
     return _snapshot(head, "index", look, dry=dry)
 
 
-def _snapshot(head: str, what: str, look: Look, *, dry: bool) -> str:
+def _snapshot(head: str, what: str, look: Look, left_out: Sequence[str] = (), *, dry: bool) -> str:
     mode = "dry" if dry else "keep"
-    argv = ["sh", "-c", _SNAPSHOT, "rondel", head, mode, what, *OWN]
-    status, out, err = look.run(argv, timeout_s=300)
+    argv = ["sh", "-c", _SNAPSHOT, "rondel", head, mode, what, *OWN, *left_out]
+    entries = look.git("ls-files", "-z", "--stage").split("\0")
+    links = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
+    if any("\ufffd" in link for link in links):
+        raise GitError("the name of a submodule is not UTF-8; name the change: rondel review A..B")
+    status, out, err = look.run(argv, stdin="".join(f"{link}\0" for link in links), timeout_s=300)
     lines = out.split()
     if status or not lines:
         raise GitError(f"the uncommitted work cannot be pinned: {err.strip()[-500:] or f'status {status}'}")
@@ -260,12 +284,13 @@ def _pin_pr(target: Target, here: str, look: Look) -> Pins:
     shown = parse_json(_gh(look, "pr", "view", str(target.number), "--json", fields).encode())
     if not isinstance(shown, dict):
         raise UsageError(f"gh pr view {target.number} did not answer with JSON; try it by hand")
-    head, base = str(shown.get("headRefOid", "")), str(shown.get("baseRefOid", ""))
+    head, base = (commit_or_none(shown.get(k)) or "" for k in ("headRefOid", "baseRefOid"))
     branch = str(shown.get("headRefName") or f"pr-{target.number}")
-    if not _commit(head, look):
-        look.git("fetch", "--quiet", "origin", f"refs/pull/{target.number}/head", check=False)
+    if not head or not _commit(head, look):
+        ref = f"refs/pull/{target.number}/head"
+        look.git("fetch", "--quiet", "--no-tags", "--refmap=", "origin", END, ref, check=False)
     if head and base and _commit(head, look) and _commit(base, look):
-        fork = look.git("merge-base", base, head, check=False).split()
+        fork = look.git("merge-base", END, base, head, check=False).split()
         return Pins((fork or [base])[0], head, branch, str(target), number=target.number)
     diff = _gh(look, "pr", "diff", str(target.number), "--color", "never")
     return Pins(here, here, branch, str(target), given=diff, number=target.number)
@@ -284,8 +309,17 @@ def _gh(look: Look, *args: str) -> str:
     return out
 
 
-def nothing(target: Target) -> NothingToDo:
+def without_filter(names: Sequence[str]) -> str:
+    """What to say about files that are not part of a review because their filter may not run."""
+    shown = ", ".join(map(repr, names[:NAMED_MAX]))
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return f"not part of this review: {shown}{more}, whose filter is not in your own git configuration"
+
+
+def nothing(target: Target, left_out: Sequence[str] = ()) -> NothingToDo:
     """What to say about a change without a single line; an empty diff is not a passed review."""
+    if left_out:
+        return NothingToDo(f"nothing to review: {target} changes no other file; {without_filter(left_out)}")
     what = "holds no unified diff" if target.kind is Kind.DIFF else "changes no tracked file"
     return NothingToDo(
         f"nothing to review: {target} {what}; name another change, e.g. rondel review HEAD~1..HEAD"
