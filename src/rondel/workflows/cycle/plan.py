@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from rondel.model.actions import Access, Action, Ask, Decide, Derive, Probe, Run, Workspace
 from rondel.model.digests import digest
 from rondel.model.names import folder_name
+from rondel.model.refs import commit_or_none
 from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.adopting import is_given
 from rondel.workflows.cycle.measure import COVERAGE, JUNIT
@@ -63,8 +64,7 @@ def _begin(state: State, number: int) -> Probe:
 def _last_commit(state: State, number: int) -> str:
     """The commit the iteration before ended with; empty when there is none."""
     tip = state.files.json(layout.built(number - 1))
-    commit = tip.get("commit") if isinstance(tip, dict) else None
-    return commit if isinstance(commit, str) else ""
+    return (commit_or_none(tip.get("commit")) or "") if isinstance(tip, dict) else ""
 
 
 def _iteration(state: State, turn: Turn) -> Iterator[Action]:
@@ -150,7 +150,7 @@ def _coding(state: State, turn: Turn) -> Iterator[Action]:
     """Plan tasks whose dependencies are done, all at once; then the commit that holds them."""
     for view in turn.tasks:
         if view.stage is Stage.UNCOUNTED:
-            commit = str(view.result.get("commit") or "")
+            commit = commit_or_none(view.result.get("commit")) or ""
             path = layout.task_changes(turn.number, view.task.id, view.number)
             yield Probe(path, "changes", (commit,), title=f"changes of {view.task.id}")
     if not all(view.stage.settled for view in turn.tasks):
@@ -184,12 +184,11 @@ def _testing(state: State, turn: Turn) -> Action:
             layout.tests(turn.number), inputs=(layout.built(turn.number),), outputs=(layout.TEST_RESULTS,)
         )
     junit, coverage = state.request.junit or JUNIT, state.request.coverage or COVERAGE
-    commit = tip.get("commit")
     return Run(
         layout.tests(turn.number),
         command,
         inputs=(layout.built(turn.number),),
-        workspace=Workspace(Access.WRITE, base=commit if isinstance(commit, str) else turn.base),
+        workspace=Workspace(Access.WRITE, base=turn.built),
         outputs=(layout.TEST_RESULTS,),
         env={
             "RONDEL_JUNIT": junit,
@@ -210,12 +209,11 @@ def _env(value: object) -> dict[str, str]:
 
 
 def _validating(turn: Turn) -> Ask:
-    commit = (turn.tip or {}).get("commit")
     return Ask(
         layout.validation(turn.number),
         "cycle.vas",
         inputs=(layout.REQUIREMENTS, layout.tests(turn.number)),
-        workspace=Workspace(Access.READ, base=commit if isinstance(commit, str) else turn.base),
+        workspace=Workspace(Access.READ, base=turn.built),
         outputs=(layout.VALIDATION, layout.SUMMARY),
         title="validation",
     )

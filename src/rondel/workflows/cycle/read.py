@@ -8,6 +8,7 @@ from typing import Any
 
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.marks import FOREIGN
+from rondel.model.refs import commit_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given
@@ -203,7 +204,7 @@ def _highest(views: Iterable[TaskView]) -> str | None:
     """The commit that holds the work of all these tasks: they land one on top of the other."""
     best, found = -1, None
     for view in views:
-        commit, height = view.changes.get("commit"), view.changes.get("height")
-        if isinstance(commit, str) and commit and isinstance(height, int) and height > best:
+        commit, height = commit_or_none(view.changes.get("commit")), view.changes.get("height")
+        if commit and isinstance(height, int) and height > best:
             best, found = height, commit
     return found

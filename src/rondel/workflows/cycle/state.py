@@ -10,6 +10,7 @@ from typing import Any
 
 from rondel.model.changes import Document, Edit
 from rondel.model.identity import Identity
+from rondel.model.refs import branch_or_none, commit_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.workflows.cycle import documents
@@ -88,8 +89,12 @@ class Turn:
     @property
     def base(self) -> str | None:
         """The commit the iteration started from."""
-        commit = self.begin.get("commit")
-        return commit if isinstance(commit, str) else None
+        return commit_or_none(self.begin.get("commit"))
+
+    @property
+    def built(self) -> str | None:
+        """The commit that holds what was built; where nothing did, where it started."""
+        return commit_or_none((self.tip or {}).get("commit")) or self.base
 
     @property
     def done(self) -> int:
@@ -139,7 +144,7 @@ class State:
     def target(self) -> str:
         """The branch the work lands on."""
         chosen = self.identity.onto if self.identity else None
-        return chosen or self.request.branch or f"rondel/cycle/{self.id}"
+        return chosen or branch_or_none(self.request.branch) or f"rondel/cycle/{self.id}"
 
     @property
     def test_command(self) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.marks import signature, unsigned
+from rondel.model.refs import branch_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.feature import layout
@@ -88,7 +89,7 @@ class State:
     def branch(self) -> str:
         """The branch the code goes to."""
         chosen = self.identity.onto if self.identity else None
-        return chosen or word(self.meta, "branch") or f"feature/{self.ref.id}"
+        return chosen or branch_or_none(word(self.meta, "branch")) or f"feature/{self.ref.id}"
 
     @cached_property
     def identity(self) -> Identity | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from rondel.model.refs import branch_or_none, is_commit
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import Edited
 from rondel.model.written import is_theirs
@@ -16,7 +17,6 @@ from rondel.workflows.feature.review import Review, review_of
 from rondel.workflows.feature.tasks import Task, parse_tasks
 
 _TAKE = re.compile(r"take-([1-9]\d{0,5})\.json")
-_SHA = re.compile(r"[0-9a-f]{40,64}")
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,10 @@ class Work:
     def base(self) -> Base | None:
         """Where the code begins, once somebody looked."""
         value = self.files.json(layout.base(self.folder))
-        if not isinstance(value, Mapping) or not _SHA.fullmatch(str(value.get("commit"))):
+        if not isinstance(value, Mapping) or not is_commit(value.get("commit")):
             return None
-        return Base(str(value["commit"]), str(value.get("branch", "")), str(value.get("checks") or ""))
+        branch = branch_or_none(value.get("branch")) or ""
+        return Base(str(value["commit"]), branch, str(value.get("checks") or ""))
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
@@ -176,7 +177,7 @@ class Work:
         return tuple(
             Edited(path, str(edit["commit"]), str(edit.get("title") or ""))
             for path, edit in self._records.items()
-            if _SHA.fullmatch(str(edit.get("commit")))
+            if is_commit(edit.get("commit"))
         )
 
     @cached_property
@@ -196,7 +197,7 @@ class Work:
     def tip(self) -> str | None:
         """The commit the code is at."""
         for edit in reversed(self.edits):
-            if _SHA.fullmatch(str(edit.get("commit"))):
+            if is_commit(edit.get("commit")):
                 return str(edit["commit"])
         return self.base.commit if self.base else None
 

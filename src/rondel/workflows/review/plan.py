@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from rondel.model.actions import Access, Action, Ask, Derive, Probe, Workspace
+from rondel.model.refs import commit_or_none
 from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.evidence import quotable
@@ -72,7 +73,7 @@ def _look(state: ReviewState) -> Iterator[Action]:
         asked = json.dumps(
             [[c.finding.fingerprint, c.finding.file or "", c.finding.evidence] for c in state.carried]
         )
-        before = state.request.since.get("head") or _head_before(state)
+        before = commit_or_none(state.request.since.get("head")) or _head_before(state)
         yield Probe(at.part("since.json"), "since", (before, pins.head, asked), title="what changed since")
 
 
@@ -80,7 +81,7 @@ def _head_before(state: ReviewState) -> str:
     """The commit that the last complete round reviewed."""
     done = [r for r in state.rounds if r.complete and r.number < state.at.number]
     target = state.files.json(done[-1].files.part("target.json")) if done else None
-    return str(target.get("head", "")) if isinstance(target, dict) else ""
+    return (commit_or_none(target.get("head")) or "") if isinstance(target, dict) else ""
 
 
 def _analysis(state: ReviewState) -> Iterator[Action]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.marks import begun_here, mark
+from rondel.model.refs import is_branch, is_operand
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.task import graph as graphs
@@ -291,7 +292,8 @@ def _request(files: Snapshot) -> Request:
     if not isinstance(body, dict):
         return Request(number)
     texts = {k: body[k] for k in ("kind", "text", "task_id", "sandbox") if isinstance(body.get(k), str)}
-    refs = {k: body[k] for k in ("base", "target", "checks") if isinstance(body.get(k), str) and body[k]}
+    good = {"base": is_operand, "target": is_branch, "checks": bool}
+    refs = {k: body[k] for k, is_good in good.items() if isinstance(body.get(k), str) and is_good(body[k])}
     limit = body.get("step_timeout_s")
     seconds = float(limit) if isinstance(limit, int | float) and limit > 0 else Request.step_timeout_s
     return Request(number, **texts, **refs, tasks=_texts(body.get("tasks")), step_timeout_s=seconds)
