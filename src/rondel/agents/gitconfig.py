@@ -85,25 +85,47 @@ def allowed_filters(own: Drivers, repository: Drivers) -> Drivers:
 
 def overrides(folder: Path, git_dir: Path | None, env: Mapping[str, str]) -> Overrides:
     """What must be overridden for git in a folder. Starts a process only when a file has changed."""
-    files = config_files(folder, git_dir)
-    known = _known.get(files)
-    if known is None or known[0] != _states((*known[1], *_persons(env)), env):
-        _require_version(env["PATH"])
-        keys, read = _read_all(files, env)
-        found = Overrides()
-        if _is_of_interest(keys):
-            found = _overriding(keys, _persons_keys(folder, env), env)
-        known = _known[files] = (_states((*read, *_persons(env)), env), read, found)
-    return known[2]
+    return _look(folder, git_dir, env).overrides
+
+
+def config_keys(git_dir: Path, env: Mapping[str, str]) -> Entries:
+    """What a repository's own configuration says, with all that it includes."""
+    return _look(git_dir, git_dir, env).keys
 
 
 def own_filters(folder: Path, git_dir: Path | None, env: Mapping[str, str]) -> Drivers:
     """The filter drivers that may run in a repository."""
-    repository, _ = _read_all(config_files(folder, git_dir), env)
+    repository = _look(folder, git_dir, env).keys
     return allowed_filters(_drivers(_persons_keys(folder, env)), _drivers(repository))
 
 
-_known: dict[tuple[Path, ...], tuple[object, tuple[Path, ...], Overrides]] = {}
+@dataclass(frozen=True)
+class _Known:
+    """What the files of a configuration said in one state of theirs."""
+
+    states: object
+    files: tuple[Path, ...]
+    keys: Entries
+    overrides: Overrides
+
+
+_known: dict[tuple[Path, ...], _Known] = {}
+
+
+def _look(folder: Path, git_dir: Path | None, env: Mapping[str, str]) -> _Known:
+    files = config_files(folder, git_dir)
+    known = _known.get(files)
+    if known is None or known.states != _states((*known.files, *_persons(env)), env):
+        _require_version(env["PATH"])
+        states = _states(files, env)
+        keys, read = _read_all(files, env)
+        found = Overrides()
+        if _is_of_interest(keys):
+            found = _overriding(keys, _persons_keys(folder, env), env)
+        known = _Known(_states((*read, *_persons(env)), env), read, keys, found)
+        if states == _states(files, env):  # else they changed while they were read
+            _known[files] = known
+    return known
 
 
 def config_files(folder: Path, git_dir: Path | None) -> tuple[Path, ...]:

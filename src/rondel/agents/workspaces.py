@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from rondel.agents import clone, edits
+from rondel.agents import clone, edits, tampering
 from rondel.agents.branches import Branches, make_again
 from rondel.agents.edits import Commit as Commit
 from rondel.agents.edits import Unusable as Unusable
@@ -324,6 +324,10 @@ class Workspaces:
             return self._trees.mark_file(path).stat().st_mtime < time.time() - UNUSED_S
         except OSError:  # another driver has just removed it
             return False
+
+    def state(self) -> tampering.State:
+        """How the repository's configuration, hooks and checked-out branches are now."""
+        return tampering.state_of(self._trees.common, self._root)
 
     def close(self) -> None:
         """End what runs in other threads: their calls raise instead of going on."""

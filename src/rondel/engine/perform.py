@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -17,6 +18,7 @@ from rondel.agents.base import Agent, Beat, Clocks, Reply, Request
 from rondel.agents.endings import cut_short
 from rondel.agents.process import Reason
 from rondel.agents.settings import AgentSettings
+from rondel.agents.tampering import differences
 from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.config import Config
 from rondel.engine.collected import COLLECT_MAX, collect, is_collected
@@ -28,6 +30,7 @@ from rondel.model.digests import digest
 from rondel.model.identity import home
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome, Usage
+from rondel.model.snapshot import parse_json
 from rondel.model.trouble import NOT_RUN, machine, no_command
 from rondel.model.workflow import Look
 from rondel.store import files, ours
@@ -40,6 +43,11 @@ TAIL = 4000
 REPAIR = "repair"  # the spool of a second answer, in that of the first
 UNCHANGED = "unchanged"  # in a spool: the answer came without an edit
 CHECKS_FAILED = "the checks failed after the edit"
+TAMPERED = "the repository itself was changed"
+TAMPERED_NEXT = (
+    "Nothing of this action was taken, and none of that runs in Rondel's own git. See what it is and undo it "
+    "if it was not you (git config --local --list, ls .git/hooks); going on with the session accepts it"
+)
 TO_FIX = (CHECKS_FAILED, NO_COMMIT)  # how errors begin whose edit the next try goes on with
 
 
@@ -137,6 +145,7 @@ class Performer(Generic[S]):
             return self._outcome(self._tools.clock(), Ended.CANCELLED, error="it is not due any more"), None
         prompt = workflow.prompt(state, ask) + job.hint
         request = self._request(job, ask, settings, prompt, cwd)
+        await self._note_state(job, ask.workspace)
         answer = await self._tools.executor.submit(agent, request, beat)
         wrong = self._wrong(ask, answer)
         if wrong:
@@ -145,7 +154,10 @@ class Performer(Generic[S]):
         outcome = replace(_of_answer(answer, settings), prompt=digest(prompt))
         if wrong:
             outcome = replace(outcome, ended=Ended.REJECTED, error=wrong)
-        if outcome.ok and ask.workspace.access is Access.WRITE:
+        changed = await self._changed_state(job, ask.workspace)
+        if changed:
+            outcome = replace(outcome, ended=Ended.FAILED, error=changed, taken=False)
+        elif outcome.ok and ask.workspace.access is Access.WRITE:
             try:
                 outcome = await self._take_over(job, ask, cwd, outcome)
             except GitError as e:
@@ -375,6 +387,34 @@ class Performer(Generic[S]):
         await _patiently(partial(trees.remove, cwd))
         return _with_commit(outcome, result)
 
+    # -- what nobody may change ---------------------------------------------------------
+
+    def _state_note(self, job: Job) -> Path:
+        return self._session.run / "repository" / f"{slot(job.action.path)}-{job.number}.json"
+
+    async def _note_state(self, job: Job, space: Workspace) -> None:
+        """Keep how the repository is before an edit; a try that goes on has its note already."""
+        note = self._state_note(job)
+        if space.access is Access.WRITE and not note.exists():
+            await self._write_state(note, await _patiently(self._tools.workspaces.state))
+
+    async def _write_state(self, note: Path, state: Mapping[str, str]) -> None:
+        data = json.dumps(state, indent=1, sort_keys=True).encode()
+        await asyncio.to_thread(files.write, ours.own(note), data)
+
+    async def _changed_state(self, job: Job, space: Workspace) -> str:
+        """What an edit changed that is not its own, in words; said once, then a person knows of it."""
+        before = (
+            parse_json(files.read(self._state_note(job)) or b"") if space.access is Access.WRITE else None
+        )
+        if not isinstance(before, dict):
+            return ""
+        after = await _patiently(self._tools.workspaces.state)
+        found = differences(before, after)
+        if found:
+            await self._write_state(self._state_note(job), after)
+        return f"{TAMPERED} while {job.action.path} was at work: {found}. {TAMPERED_NEXT}" if found else ""
+
     # -- running ------------------------------------------------------------------------
 
     async def _run(self, job: Job, run: Run) -> Outcome:
@@ -396,12 +436,16 @@ class Performer(Generic[S]):
         }
         wall = run.timeout_s or Clocks.wall_s
         if exit_ is None:
+            await self._note_state(job, run.workspace)
             child = process.Child(
                 argv=argv, cwd=cwd, env=env, spool=spool, stdin=run.stdin.encode(), wall_s=wall, idle_s=wall
             )
             exit_ = await process.run(child)
         text = _read(spool / "out")
         collected = await asyncio.to_thread(collect, spool, cwd, run.collect)
+        changed = await self._changed_state(job, run.workspace)
+        if changed:
+            return replace(self._outcome(started, Ended.FAILED, error=changed), taken=False)
         own = run.workspace.access is Access.WRITE and run.workspace.name is None
         if own and exit_.reason is not Reason.CANCELLED:
             await _patiently(partial(self._tools.workspaces.discard, self._owner, run.path))
