@@ -65,10 +65,10 @@ class TaskWorkflow(Workflow[State]):
 
     def redo(self, state: State, actions: Sequence[str]) -> str:
         """See `Workflow`. A session that a person ended is over: nothing of it is done again by the way."""
-        if state.session.status is SessionStatus.COMPLETED:
-            return ""
         tasks = [task.id for path in actions if (task := applying.task_at(state, path)) is not None]
-        return command_line("task", "reopen", *tasks, "--session", state.ref.id)
+        if state.session.status is SessionStatus.COMPLETED or not tasks:
+            return ""
+        return command_line("task", "reopen", tasks[0], *tasks[1:], "--session", state.ref.id)
 
     def plan(self, state: State) -> Iterable[Action]:
         """See `Workflow`."""
