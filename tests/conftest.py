@@ -10,6 +10,7 @@ pytest.register_assert_rewrite("support")
 
 from modelserver import FakeModel  # noqa: E402 - after the rewriting is asked for
 from support import follow  # noqa: E402
+from support.person import YES  # noqa: E402
 
 NOT_RUN = "vendor not run"
 
@@ -18,6 +19,13 @@ NOT_RUN = "vendor not run"
 def _where_tests_work(tmp_path_factory):
     """What a command says comes next is typed below this folder only."""
     follow.base = tmp_path_factory.getbasetemp().resolve()
+
+
+@pytest.fixture(autouse=True)
+def _person_who_said_yes(monkeypatch):
+    """Tests write the settings that they use: nobody has to be asked."""
+    for name, value in YES.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from rondel import config
 from rondel.api import Hall
 from rondel.errors import ConfigError
+from rondel.model.consent import Everything
 
 WORKFLOWS = frozenset({"review", "task"})
 KINDS = frozenset({"claude", "codex", "command", "manual", "mock", "checks"})
@@ -22,7 +23,7 @@ def own_home(tmp_path, monkeypatch):
 
 def load(folder: Path, text: str = "", detected: tuple[str, ...] = ()) -> config.Config:
     (folder / "rondel.toml").write_text(text)
-    return config.load(folder, workflows=WORKFLOWS, kinds=KINDS, detected=detected)
+    return config.load(folder, workflows=WORKFLOWS, kinds=KINDS, detected=detected, consents=Everything())
 
 
 CONTRACT = """
@@ -110,10 +111,19 @@ def test_a_file_that_is_not_utf_8_is_named(tmp_path):
 def test_the_repository_goes_over_pyproject_and_that_over_the_persons_own(tmp_path):
     own = tmp_path / "home/.config/rondel"
     own.mkdir(parents=True)
-    (own / "config.toml").write_text("[limits]\nagents_max = 1\nattempts_max = 7\nusd_max = 3.0\n")
-    (tmp_path / "pyproject.toml").write_text("[tool.rondel.limits]\nagents_max = 2\nattempts_max = 8\n")
+    (own / "config.toml").write_text('[project]\nsetup = "a"\ntest = "a"\nchecks = "a"\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.rondel.project]\ntest = "b"\nchecks = "b"\n')
+    found = load(tmp_path, '[project]\nchecks = "c"\n')
+    assert (found.project.setup, found.project.test, found.project.checks) == ("a", "b", "c")
+
+
+def test_a_limit_of_the_persons_own_is_only_ever_lowered(tmp_path):
+    own = tmp_path / "home/.config/rondel"
+    own.mkdir(parents=True)
+    (own / "config.toml").write_text("[limits]\nagents_max = 2\nattempts_max = 7\nusd_max = 3.0\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.rondel.limits]\nagents_max = 1\nattempts_max = 8\n")
     found = load(tmp_path, "[limits]\nagents_max = 3\n")
-    assert (found.limits.agents_max, found.limits.attempts_max, found.limits.usd_max) == (3, 8, 3.0)
+    assert (found.limits.agents_max, found.limits.attempts_max, found.limits.usd_max) == (2, 7, 3.0)
 
 
 def test_an_error_names_the_file_it_is_in(tmp_path):

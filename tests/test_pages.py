@@ -19,6 +19,7 @@ from rondel.engine.report import Stopped
 from rondel.model.actions import Ask
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
+from rondel.trust.keys import KEYS, rule
 
 TOP = Path(__file__).parent.parent
 PAGES = [TOP / "README.md", TOP / "CHANGELOG.md", TOP / "plugin/README.md", *(TOP / "docs").glob("*.md")]
@@ -70,6 +71,24 @@ def test_the_page_of_settings_names_every_key():
         keys |= set(table.model_fields)
     missing = [k for k in sorted(keys) if not re.search(rf"`(\[\w+\] )?{k}`", page)]
     assert missing == []
+
+
+def test_the_page_of_settings_has_the_mark_of_every_key():
+    """What a repository may say is the same on the page as in the table that settings are read by."""
+    page = (TOP / "docs/settings.md").read_text()
+    rows = re.findall(r"^\| `(?:\[(\w+)\] )?(\w+)` \| [^|]*\| ([^|]+?) \|", page, re.MULTILINE)
+    shown = {(table, key): mark for table, key, mark in rows}
+    hall = Hall(TOP)
+    keys = {(name, key) for name in hall.workflow_names() for key in hall.workflow(name).settings()}
+    keys |= {("project", key) for key in config.Project.model_fields}
+    keys |= {("workspaces", key) for key in config.Workspaces.model_fields}
+    expected = {key: rule(key).mark for key in keys}
+    expected |= {("", key): rule(("limits", key)).mark for key in config.Limits.model_fields}
+    expected |= {("", key): rule(("agents", "any", key)).mark for key in config.AgentTable.model_fields}
+    assert {key: mark for key, mark in expected.items() if not shown.get(key, "").startswith(mark)} == {}
+    marked = {".".join(("agents.*" if k[0] == "" else k[0], k[1])) for k in expected}
+    marked |= {f"limits.{key}" for key in config.Limits.model_fields}
+    assert marked <= set(KEYS) | {f"agents.*.{key}" for key in config.Limits.model_fields}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -43,10 +43,11 @@ from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
 from rondel.engine.session import Session, newer_documents, restored
-from rondel.errors import ConfigError, GitError, MachineTrouble, RondelError, UsageError
+from rondel.errors import ConfigError, GitError, MachineTrouble, NeedsConsent, RondelError, UsageError
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
 from rondel.model.commands import command_line
+from rondel.model.consent import Brought
 from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.outcomes import NO_USAGE, Usage
@@ -59,6 +60,8 @@ from rondel.store.lease import Lease, holder
 from rondel.store.locks import locked
 from rondel.store.ours import RUN
 from rondel.store.snapshot import DiskSnapshot
+from rondel.trust import consents
+from rondel.trust.parts import Part, brought_part
 
 SCHEMA_VERSION = 1
 ENDING_S = 2.0  # longer than a driver holds a session after it looked for the last time
@@ -85,13 +88,17 @@ class Hall:
         *,
         workflows: Mapping[str, AnyWorkflow] | None = None,
         build: Callable[[AgentSettings], Agent] = roster.build,
+        trust: str | None = None,
     ) -> None:
+        """`trust` is what the person says of all of the repository, as RONDEL_TRUST does."""
         self.root = root
         self._given = workflows
         self._build = build
         self._loaded: dict[str, AnyWorkflow] = dict(workflows or {})
         self._givens: dict[str, Given] = {}
-        self.look = RepositoryLook(root, now)
+        self._trust = trust
+        self.look = RepositoryLook(root, now, self.admits)
+        self.asked = set[str]()  # digests of what the person was asked about in this process
 
     @classmethod
     def open(cls, cwd: Path) -> Hall:
@@ -113,7 +120,83 @@ class Hall:
             kinds=frozenset(roster.kinds()),
             detected=tuple(roster.detect()),
             defaults=lambda name: self.workflow(name).settings(),
+            consents=self.consents.parts,
         )
+
+    # -- consent ------------------------------------------------------------------------
+
+    @cached_property
+    def consents(self) -> consents.Consents:
+        """What the person consented to in this repository."""
+        return consents.read(self.root, self._trust or os.environ.get(consents.VARIABLE))
+
+    def admits(self, brought: Brought) -> bool:
+        """Whether the person consented to something that the repository brings."""
+        return self.part_of(brought).digest in self.consents.parts
+
+    def part_of(self, brought: Brought) -> Part:
+        """What the person consents to with something that the repository brings."""
+        return brought_part(brought, lambda path: consents.lookup(self.root, path))
+
+    def brought(self, workflow: str | None = None, ref: SessionRef | None = None) -> list[Part]:
+        """Everything of the repository that counts only after consent: for a run, or for all."""
+        parts = list(self.config.admitted.parts)
+        for name in [workflow] if workflow else self.workflow_names():
+            flow, state = self.workflow(name), self.state(ref) if ref else None
+            parts += [self.part_of(one) for one in flow.brings(state, self.given(name), self.look)]
+        return list({part.digest: part for part in parts}.values())
+
+    def lacks_consent(self, workflow: str | None = None, ref: SessionRef | None = None) -> list[Part]:
+        """What of that the person did not consent to."""
+        return [part for part in self.brought(workflow, ref) if part.digest not in self.consents.parts]
+
+    def needs_consent(self, workflow: str, ref: SessionRef | None = None) -> list[Part]:
+        """What a run cannot do without: its agents, and, where it edits, set-up and tests."""
+        flow, state = self.workflow(workflow), self.state(ref) if ref else None
+        edits = flow.changes_code(state)
+        settings = {p.digest: p for p in self.config.admitted.left_out}
+        return [
+            part
+            for part in self.lacks_consent(workflow, ref)
+            if part.digest not in settings or _is_needed(part, workflow, edits, flow.goes_without)
+        ]
+
+    def require_consent(self, workflow: str, ref: SessionRef | None = None) -> None:
+        """NeedsConsent where a run cannot do without something that the person did not consent to."""
+        if missing := self.needs_consent(workflow, ref):
+            names = ", ".join(part.name for part in missing)
+            raise NeedsConsent(
+                f"this repository brings what would run, and you have not consented to it: {names}\n"
+                f"  `{command_line('trust')}` shows it\n  next: {command_line('trust', '--yes')}"
+            )
+
+    def consent(self, parts: Iterable[Part]) -> int:
+        """Record that the person consents; how much of it is new."""
+        added = consents.give(self.root, parts, now())
+        self._forget_settings()
+        return added
+
+    def allow(self, commands: Mapping[str, str]) -> int:
+        """Record that the person allows commands of tasks, each by its digest; how many are new."""
+        added = consents.allow(self.root, commands, now())
+        self._forget_settings()
+        return added
+
+    def revoke(self) -> int:
+        """Take every consent in this repository back; how many there were."""
+        count = consents.revoke(self.root)
+        self._forget_settings()
+        return count
+
+    def _forget_settings(self) -> None:
+        """Read settings and consents anew when they are next needed."""
+        for name in ("consents", "config"):
+            self.__dict__.pop(name, None)
+        self._givens.clear()
+
+    def _allowed(self) -> Container[str]:
+        """As it is now: another terminal may allow a command while a driver runs."""
+        return consents.read(self.root, self._trust or os.environ.get(consents.VARIABLE)).commands
 
     def workflow_names(self) -> list[str]:
         """The workflows, the shipped ones first."""
@@ -144,7 +227,7 @@ class Hall:
             try:
                 self._givens[workflow] = self._read_given(workflow)
             except ConfigError:
-                return NOTHING_GIVEN
+                return replace(NOTHING_GIVEN, allowed=self._allowed)
         return self._givens[workflow]
 
     def _read_given(self, workflow: str) -> Given:
@@ -156,6 +239,8 @@ class Hall:
             checks=config.project.checks or config.project.test,
             sandbox=config.workspaces.sandbox,
             kind_of=lambda role: config.agent_for(role).kind,
+            admits=self.admits,
+            allowed=self._allowed,
         )
 
     def sessions(self, workflow: str | None = None) -> list[SessionRef]:
@@ -499,6 +584,7 @@ class Hall:
         lease: Lease | None = None,
     ) -> Report:
         """Go on with a session until nothing more can be done now; a lease that is given is released then."""
+        self.require_consent(ref.workflow, ref)
         session = self.session(ref)
         limits = self.config.limits
         if agents_max is not None:
@@ -519,6 +605,14 @@ class Hall:
     def _tools(self) -> Tools:
         places = (self._work_folder, Path(tempfile.gettempdir()))
         return Tools(self.config, self.look, LocalExecutor(now), self.workspaces(), now, self._build, places)
+
+
+def _is_needed(part: Part, workflow: str, edits: bool, goes_without: bool) -> bool:
+    """Whether a run of a workflow cannot do without a part of the settings."""
+    if part.name.startswith("roles."):
+        first = part.name.split(".")[1]
+        return first in ("default", workflow) and not goes_without
+    return part.name.startswith("project.") and edits
 
 
 def answered(ref: SessionRef, questions: Sequence[Decide], answer: str, path: str | None) -> Decide:

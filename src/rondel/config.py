@@ -2,13 +2,14 @@
 
 Three files, each over the one before: the person's own, `[tool.rondel]` of the
 repository's `pyproject.toml`, the repository's `rondel.toml`. Every key is checked; an
-error names the file, the key, the value and what is allowed.
+error names the file, the key, the value and what is allowed. Of what a repository says,
+that counts which is harmless or which the person consented to (`rondel.trust`).
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,11 +22,15 @@ from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
 from rondel.model.roles import match_role
 from rondel.model.trouble import machine
+from rondel.trust.admit import Admitted, admit
+from rondel.trust.consents import lookup
+from rondel.trust.keys import BUILT_IN_KINDS, Key
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
 FALLBACK = {"review": "checks"}  # what serves a workflow where no agent is installed; others: manual
+NOTHING_ADMITTED = Admitted({})
 BUILT_IN = ("manual", "checks")  # agents that need no table
 
 
@@ -98,6 +103,7 @@ class Config:
     detected: tuple[str, ...] = ()  # vendors' CLIs on the PATH, for when nothing is configured
     root: Path | None = None
     source: str = ""  # the repository's file, for messages
+    admitted: Admitted = NOTHING_ADMITTED  # what of the repository's counts, and what does not
 
     def agent_for(self, role: str) -> AgentSettings:
         """The agent that has a role: the longest dotted match, else what there is."""
@@ -114,12 +120,16 @@ def load(
     kinds: frozenset[str],
     detected: tuple[str, ...] = (),
     defaults: Callable[[str], Mapping[str, object]] | None = None,
+    consents: Container[str] = frozenset(),
 ) -> Config:
     """The settings for a repository. ConfigError names what is wrong and where.
 
-    `defaults` gives a workflow's own settings; with it their tables are checked too.
+    `defaults` gives a workflow's own settings; with it their tables are checked too. `consents`
+    are the digests of what the person consented to.
     """
-    merged: dict[str, object] = {}
+    own = _own_file()
+    persons: dict[str, object] = {}
+    brought: dict[str, object] = {}  # by the repository
     source = "rondel.toml"
     for path, table in _files(root):
         found = _parse(path)
@@ -130,27 +140,63 @@ def load(
             if defaults is not None:
                 for name in sorted(workflows & set(found)):
                     check_table(str(path), name, _sub(found, name, path), defaults(name))
-            merged = _merge(merged, found)
+            if path == own:
+                persons = found
+            else:
+                brought = _merge(brought, found)
             source = str(path)
+    _check(_merge(persons, brought), source, workflows, kinds)
+    admitted = admit(
+        persons, brought, consents, lambda key: _default(key, defaults), lambda path: lookup(root, path)
+    )
+    merged = admitted.settings
     file = _check(merged, source, workflows, kinds)
     agents = {name: _settings(name, table, root) for name, table in file.agents.items()}
-    for role, name in file.roles.items():
-        if name not in agents and name not in BUILT_IN and name not in detected:
-            there = ", ".join(sorted({*agents, *BUILT_IN, *detected}))
+    theirs = _sub(brought, "agents", root / source)  # a role of one that is left out is left out with it
+    roles = {r: n for r, n in file.roles.items() if n in agents or n in BUILT_IN_KINDS or n not in theirs}
+    _check_roles(roles, source, workflows, {*agents, *BUILT_IN, *detected})
+    tables = {w: t for w in workflows if isinstance(t := merged.get(w), dict)}
+    return Config(
+        agents, roles, file.limits, file.project, file.workspaces, tables, detected, root, source, admitted
+    )
+
+
+def _check_roles(
+    roles: Mapping[str, str], source: str, workflows: frozenset[str], there: Collection[str]
+) -> None:
+    """ConfigError for a role that nobody has, or that is given to nobody."""
+    for role, name in roles.items():
+        if name not in there:
+            names = ", ".join(sorted(there))
             why = "is not installed (no such program on the PATH)" if name in VENDORS else "names no agent"
-            raise ConfigError(f"{source}: roles.{role} = {name!r} {why}; there are: {there}")
+            raise ConfigError(f"{source}: roles.{role} = {name!r} {why}; there are: {names}")
         if role.partition(".")[0] not in {"default", *workflows}:
             first = ", ".join(("default", *sorted(workflows)))
             raise ConfigError(f"{source}: roles.{role} is no role; the first word must be one of: {first}")
-    tables = {w: t for w in workflows if isinstance(t := merged.get(w), dict)}
-    return Config(
-        agents, file.roles, file.limits, file.project, file.workspaces, tables, detected, root, source
-    )
+
+
+def _default(key: Key, defaults: Callable[[str], Mapping[str, object]] | None) -> object:
+    """What a setting is where nobody says anything; KeyError when nobody knows."""
+    models: dict[str, type[BaseModel]] = {
+        "agents": AgentTable,
+        "limits": Limits,
+        "project": Project,
+        "workspaces": Workspaces,
+    }
+    if key[0] in models:
+        return models[key[0]].model_fields[key[-1]].default
+    if defaults is None:
+        raise KeyError(key)
+    return defaults(key[0])[key[-1]]
+
+
+def _own_file() -> Path:
+    return Path(platformdirs.user_config_dir("rondel")) / "config.toml"
 
 
 def _files(root: Path) -> list[tuple[Path, tuple[str, ...]]]:
     return [
-        (Path(platformdirs.user_config_dir("rondel")) / "config.toml", ()),
+        (_own_file(), ()),
         (root / "pyproject.toml", ("tool", "rondel")),
         (root / "rondel.toml", ()),
     ]

@@ -3,6 +3,7 @@
     RondelError                 exit 1: something is wrong, the message says what and what to do
     ├── UsageError              exit 2: the command line or a setting is not usable
     │   └── ConfigError         exit 2: a setting, named by file and key
+    ├── NeedsConsent            exit 3: it would run something of the repository that nobody consented to
     ├── NothingToDo             exit 5: there is no work, and that is not a success
     ├── Held                    exit 1: another driver has the session
     ├── LostLease               exit 1: this driver was replaced; it must not write any more
@@ -39,6 +40,12 @@ class UsageError(RondelError):
 
 class ConfigError(UsageError):
     """A setting is not usable; the message names the file, the key and what is allowed."""
+
+
+class NeedsConsent(RondelError):
+    """What is asked for would run something of the repository that the person did not consent to."""
+
+    exit_code = 3
 
 
 class NothingToDo(RondelError):

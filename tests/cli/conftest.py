@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from support.person import YES
+
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
 
 
@@ -14,6 +16,7 @@ def env(tmp_path):
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": str(home),
+        **YES,
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_AUTHOR_NAME": "t",
         "GIT_AUTHOR_EMAIL": "t@localhost",

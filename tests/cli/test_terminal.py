@@ -12,6 +12,7 @@ import pexpect
 import pytest
 
 from support.doors import RONDEL, rondel
+from support.person import YES
 
 AGENT = """
 import sys, time
@@ -32,6 +33,7 @@ def scene(tmp_path):
     env = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(home),
+        **YES,
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
         "GIT_CONFIG_GLOBAL": "/dev/null",

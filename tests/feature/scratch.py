@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from support.follow import follow
+from support.person import YES
 
 APPROVED = '```json\n{"approved": true, "issues": [], "summary": "Good."}\n```'
 TASKS = """# Tasks
@@ -60,7 +61,7 @@ def environment(folder: Path) -> dict[str, str]:
     home.mkdir(exist_ok=True)
     (home / ".gitconfig").write_text("[user]\nname = t\nemail = t@localhost\n[init]\ndefaultBranch = main\n")
     bin_ = Path(sys.executable).parent
-    return {"PATH": f"{bin_}:/usr/bin:/bin", "HOME": str(home), "GIT_CONFIG_SYSTEM": "/dev/null"}
+    return {"PATH": f"{bin_}:/usr/bin:/bin", "HOME": str(home), "GIT_CONFIG_SYSTEM": "/dev/null", **YES}
 
 
 def git(cwd: Path, *args: str) -> str:

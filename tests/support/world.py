@@ -13,6 +13,7 @@ from pathlib import Path
 
 from support.doors import RONDEL
 from support.follow import Printed, typed
+from support.person import YES
 
 REQUIREMENTS = (
     "# Requirements\n\n- REQ-001: it adds\n\nPHASE_RESULT:\n- phase: ra\n- status: success\n"
@@ -128,6 +129,7 @@ class World:
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
             "HOME": str(self.folder / "home"),
             "GIT_CONFIG_SYSTEM": "/dev/null",
+            **YES,
             **self.more_env,
         }
 

@@ -115,7 +115,8 @@ def run(
 def allow_all(root: Path, ref: SessionRef) -> None:
     from rondel.workflows.task import trust  # noqa: PLC0415 - only here
 
-    files.allow(str(root), trust.waiting_in(files.state_of(root, ref).tasks.values(), frozenset()))
+    found = trust.waiting_in(files.state_of(root, ref).tasks.values(), frozenset())
+    Hall(root).allow({one.digest: one.command for one in found})
 
 
 def statuses(root: Path, ref: SessionRef) -> dict[str, str]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import platformdirs
 import pytest
 from task_support import REPORT, git, put_identity, repository, statuses, step, task
 
@@ -163,8 +164,10 @@ def test_commands_wait_until_they_are_allowed(root):
     assert (root / "stepped.txt").exists()
 
 
-def test_commands_that_are_configured_as_trusted_need_no_question(root):
-    (root / "rondel.toml").write_text((root / "rondel.toml").read_text() + "[task]\ntrust_commands = true\n")
+def test_commands_that_the_person_configured_as_trusted_need_no_question(root):
+    own = Path(platformdirs.user_config_dir("rondel"))
+    own.mkdir(parents=True)
+    (own / "config.toml").write_text("[task]\ntrust_commands = true\n")
     rondel(root, "task", "start", "One")
     put(root, task("IMPL-1", steps=[step("bash(echo x > stepped.txt)")]))
     rondel(root, "task", "run")

@@ -141,12 +141,16 @@ class CliAgent(ABC):
         program = self._where()
         if program is None:
             return None
+        root = self.settings.root
+        if root is not None and Path(program).resolve().is_relative_to(root.resolve()):
+            return program  # asking for a version runs it, and what is the repository's is not run to look at
         try:
             done = subprocess.run(
                 [program, *self._program()[1:], "--version"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_VERSION_S,
+                cwd="/",
                 env=clean_env((), self.settings.env),
                 check=False,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn, TypedDict, Unpack
 
@@ -23,6 +24,7 @@ from rondel.model.conclusion import Conclusion
 from rondel.model.summary import Summary
 from rondel.model.workflow import SessionRef
 from rondel.store.lease import Lease
+from rondel.trust.parts import Part, difference
 
 PIPE_WIDTH = 240
 NOT_APPROVED = 4
@@ -127,6 +129,8 @@ def drive(hall: Hall, ref: SessionRef, *, as_json: bool = False, **how: Unpack[D
     question does not say so (`retry=False`): what failed beside it is not paid for once more.
     A command that says something first that the run is for has the lease already, and gives it.
     """
+    ask_consent(hall, ref.workflow, ref)
+    hall.require_consent(ref.workflow, ref)
     _say_who_works(hall, ref)
     with live_view(ref.name, quiet=as_json) as view:
         report = hall.drive(
@@ -143,6 +147,37 @@ def drive(hall: Hall, ref: SessionRef, *, as_json: bool = False, **how: Unpack[D
     if not as_json:
         _say_report(ref, report, follows(ref, report, hall.summary(ref)))
     return report
+
+
+def ask_consent(hall: Hall, workflow: str, ref: SessionRef | None = None) -> None:
+    """Show what a run would execute of the repository, and ask; say what is left out where nobody answers.
+
+    What a run cannot do without is not said here: it is refused with its name.
+    """
+    missing = [part for part in hall.lacks_consent(workflow, ref) if part.digest not in hall.asked]
+    if not missing:
+        return
+    hall.asked.update(part.digest for part in missing)
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        say("this repository brings what can run, redirect or loosen; it counts when you say yes to it:")
+        for line in shown_parts(hall, missing):
+            say(f"  {line}")
+        if click.confirm("say yes to all of it? It is asked again when it changes", err=True):
+            hall.consent(missing)
+            return
+    needed = {part.digest for part in hall.needs_consent(workflow, ref)}
+    if names := [part.name for part in missing if part.digest not in needed]:
+        how = f"`{command_line('trust')}` shows it, `{command_line('trust', '--yes')}` says yes"
+        say(f"left out, for want of your consent: {', '.join(names)} ({how})")
+
+
+def shown_parts(hall: Hall, parts: Iterable[Part]) -> Iterator[str]:
+    """Parts for a person: what would run, or what changed since it was last consented to."""
+    for part in parts:
+        before = hall.consents.before.get(part.name)
+        yield part.name if before is None else f"{part.name}, changed:"
+        lines = part.shown if before is None else difference(before, part.shown)
+        yield from (f"  {line}" for line in lines)
 
 
 def run_session(

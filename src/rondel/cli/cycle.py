@@ -12,6 +12,7 @@ import click
 from rondel.api import Hall, now
 from rondel.cli.common import (
     agents_option,
+    ask_consent,
     emit,
     here,
     json_option,
@@ -76,6 +77,9 @@ def start(
 ) -> None:
     """Start a cycle on DESCRIPTION and run it."""
     hall = here()
+    ask_consent(hall, "cycle")
+    if not no_run:
+        hall.require_consent("cycle")
     settings = dict(hall.settings("cycle"))
     if not hall.look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip():
         raise UsageError("the repository has no commit yet; commit something first")

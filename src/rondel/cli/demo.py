@@ -45,6 +45,7 @@ class Scene:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "HOME": str(home),
             "LANG": "C.UTF-8",
+            "RONDEL_TRUST": "yes",  # to settings that the demo writes itself
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_SYSTEM": os.devnull,
             "PYTHONDONTWRITEBYTECODE": "1",

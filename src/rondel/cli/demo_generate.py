@@ -39,7 +39,7 @@ def demo(echo: Callable[[str], None]) -> None:
     with tempfile.TemporaryDirectory(prefix="rondel-demo-") as folder:
         root = Path(folder)
         _repository(root)
-        hall = Hall.open(root)
+        hall = Hall(root, trust="yes")  # to settings that the demo writes itself
         wish = Wish("python-service", CONTEXT, with_tests=True, request={"auto": True})
         ref = start(root, wish)
         echo(

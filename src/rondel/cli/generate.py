@@ -14,6 +14,7 @@ import click
 from rondel.api import Hall, answered
 from rondel.cli.common import (
     agents_option,
+    ask_consent,
     emit,
     here,
     json_option,
@@ -106,8 +107,9 @@ def init(
         metadata=metadata,
         request={"auto": auto, "parallel": parallel},
     )
+    ask_consent(hall, "generate")
     _check_settings(hall)
-    ref = start(hall.root, wish, base=Path.cwd())
+    ref = start(hall.root, wish, base=Path.cwd(), admits=hall.admits)
     hall.begin(ref, new=True)
     _work_out(hall, ref)
     if as_json:

@@ -30,6 +30,7 @@ DOORS = {
     "reject": ("rondel.cli.sessions", "reject"),
     "show": ("rondel.cli.sessions", "show"),
     "init": ("rondel.cli.setup", "init"),
+    "trust": ("rondel.cli.trust", "command"),
     "doctor": ("rondel.cli.setup", "doctor"),
     "agents": ("rondel.cli.setup", "agents"),
     "completion": ("rondel.cli.setup", "completion"),

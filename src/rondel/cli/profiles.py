@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import click
 
@@ -10,7 +11,13 @@ from rondel.cli.common import emit, here, json_option, say
 from rondel.cli.groups import Commands
 from rondel.errors import UsageError
 from rondel.workflows.generate.files import new_profile
-from rondel.workflows.generate.profiles.discover import load_profile, profile_names
+from rondel.workflows.generate.layout import PROFILES
+from rondel.workflows.generate.profiles.discover import (
+    brought_profile,
+    is_brought,
+    load_profile,
+    profile_names,
+)
 
 
 @click.command()
@@ -36,8 +43,11 @@ def profile() -> None:
     "-c", "--context", "pairs", multiple=True, metavar="KEY=VALUE", help="A context, to see its cycles."
 )
 def show(name: str, pairs: tuple[str, ...]) -> None:
-    """Show what a profile is for, and its cycles for a context."""
+    """Show what a profile is for, and its cycles for a context; of one of the repository, its files."""
     root = here().root
+    if is_brought(name, root):
+        _show_files(name, root)
+        return
     found = load_profile(name, root)
     click.echo(f"{name}: {found.description or 'no description'}")
     click.echo(f"from {profile_names(root)[name]}")
@@ -54,12 +64,23 @@ def show(name: str, pairs: tuple[str, ...]) -> None:
         click.echo(f"  {cycle.type} (scope {cycle.scope}){after}, standards of {size} characters")
 
 
+def _show_files(name: str, root: Path) -> None:
+    """What is known of a profile of the repository without running it: only looking runs nothing."""
+    click.echo(f"{name}: a program of this repository")
+    click.echo(f"from {profile_names(root)[name]}")
+    folder = root / PROFILES / name
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
+        click.echo(f"  {path.relative_to(folder)}, {path.stat().st_size} bytes")
+    click.echo("its cycles are known when a session is started with it")
+
+
 @profile.command("new")
 @click.argument("name")
 def new(name: str) -> None:
     """Make a working profile in .aiwf/profiles/, with tests."""
-    root = here().root
-    folder = new_profile(root, name).relative_to(root)
+    hall = here()
+    folder = new_profile(hall.root, name).relative_to(hall.root)
+    hall.consent([hall.part_of(brought_profile(name))])  # it is ours, as long as nobody changes it
     click.echo(str(folder))
     test = f"cd {shlex.quote(str(folder))} && python -m unittest test_profile.py"
     say(f"edit its prompts and standards; test it with `{test}`")

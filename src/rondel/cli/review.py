@@ -11,6 +11,7 @@ import click
 from rondel.api import Hall, now
 from rondel.cli.common import (
     agents_option,
+    ask_consent,
     conclude,
     console,
     drive,
@@ -114,6 +115,7 @@ def start(
     work. An unfinished round is resumed; after a complete one comes the next.
     """
     hall = here()
+    ask_consent(hall, "review")
     try:
         opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options), hall.hold)
     except UsageError as e:

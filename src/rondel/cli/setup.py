@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -124,15 +125,20 @@ def _machine() -> dict[str, str]:
 @click.command()
 @json_option
 def agents(as_json: bool) -> None:
-    """Show which agents are installed, their versions, and who has which role."""
+    """Show which agents are installed, their versions, and who has which role.
+
+    Of an agent that the repository's settings describe, only where its program is: nothing of
+    the repository is run to show something.
+    """
     hall = here()
     config = hall.config
     configured = dict(config.agents)
     for kind in (*roster.VENDORS, *BUILT_IN):
-        configured.setdefault(kind, AgentSettings(name=kind, kind=kind))
+        configured.setdefault(kind, AgentSettings(name=kind, kind=kind, root=hall.root))
+    brought = {part.name for part in config.admitted.parts}
     rows: list[dict[str, Any]] = []
     for name, table in configured.items():
-        version = roster.build(table).version()
+        version = _program(table) if f"agents.{name}" in brought else roster.build(table).version()
         has = sorted(r for r, agent in config.roles.items() if agent == name)
         unset = [
             w
@@ -158,6 +164,15 @@ def agents(as_json: bool) -> None:
         for r in rows
     ]
     screen.print(columns(screen, ("agent", "kind", "installed", "model", "roles"), shown))
+
+
+def _program(table: AgentSettings) -> str | None:
+    """Where the program of an agent is, without running it."""
+    if not table.command:
+        return "configured"
+    first = table.command[0]
+    beside = table.root / first if table.root else Path(first)
+    return str(beside) if beside.is_file() else shutil.which(first)
 
 
 @click.command()

@@ -433,7 +433,7 @@ def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | 
         state = _state(hall, ref)
         _refuse_nothing(state, task_ids)
         if hall.settings("task")["trust_commands"]:
-            files.allow(str(hall.root), _commands(state))
+            _allow(hall, _commands(state))
         hall.ask_for(ref, {"kind": "run", "tasks": list(task_ids), "jobs": jobs}, lease)
         run_session(hall, ref, as_json=as_json, agents_max=jobs, wait=wait, lease=lease)
 
@@ -511,6 +511,10 @@ def _commands(state: State) -> list[trust.Waiting]:
     return trust.waiting_in(tasks, state.allowed)
 
 
+def _allow(hall: Hall, commands: list[trust.Waiting]) -> int:
+    return hall.allow({one.digest: one.command for one in commands})
+
+
 @command.command()
 @click.option("--all", "everything", is_flag=True, help="Allow what is listed without asking.")
 @session_option
@@ -532,7 +536,7 @@ def allow(everything: bool, session: str | None) -> None:
         say(f"{len(found)} commands are not allowed; `rondel task allow --all` allows what is listed here")
         sys.exit(3)
     if everything or click.confirm(f"Allow these {len(found)} commands?"):
-        say(f"allowed: {files.allow(str(hall.root), found)}")
+        say(f"allowed: {_allow(hall, found)}")
         say(f"next: {hall.summary(ref).next}")
     else:
         sys.exit(3)

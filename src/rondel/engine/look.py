@@ -11,6 +11,7 @@ from pathlib import Path
 from rondel.agents.git import Git, NotAValue
 from rondel.agents.process import clean_env
 from rondel.errors import GitError, MachineTrouble, RondelError
+from rondel.model.consent import Admits, admits_nothing
 from rondel.model.trouble import machine, trouble
 from rondel.store import files
 
@@ -22,8 +23,9 @@ _PASSED = ("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")  # to programs other than git
 class RepositoryLook:
     """See `rondel.model.workflow.Look`."""
 
-    def __init__(self, root: Path, clock: Callable[[], datetime]) -> None:
+    def __init__(self, root: Path, clock: Callable[[], datetime], admits: Admits = admits_nothing) -> None:
         self.root = str(root)
+        self.admits = admits
         self._clock = clock
 
     @property

@@ -12,7 +12,7 @@ needs to know what is under way, and an action that is due twice is done once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -20,6 +20,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
 from rondel.model.conclusion import Conclusion
+from rondel.model.consent import Admits, Brought, admits_nothing
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
@@ -60,6 +61,8 @@ class Given:
     checks: str = ""  # must pass before an edit is taken over
     sandbox: str = ""  # what confines commands
     kind_of: Callable[[str], str] | None = None  # which kind of agent has a role
+    admits: Admits = admits_nothing  # whether the person consented to something of the repository
+    allowed: Callable[[], Container[str]] = frozenset  # the digests of commands that the person allowed, now
 
 
 NOTHING_GIVEN = Given()
@@ -69,6 +72,7 @@ class Look(Protocol):
     """What a probe may do: look at the repository. Runs in a thread; may wait."""
 
     root: str  # the repository's folder, absolute
+    admits: Admits  # whether the person consented to something of the repository
 
     @property
     def at(self) -> datetime:
@@ -116,6 +120,7 @@ class Workflow(ABC, Generic[S]):
 
     name: ClassVar[str]
     schema_version: ClassVar[int] = 1  # the highest of its documents that this code knows
+    goes_without: ClassVar[bool] = False  # whether it can do without the repository's agents: others serve
 
     @abstractmethod
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
@@ -193,6 +198,17 @@ class Workflow(ABC, Generic[S]):
     def probe(self, probe: Probe, look: Look) -> object:
         """What a probe found: the `data` of its outcome. Raises RondelError when it cannot look."""
         raise NotImplementedError(probe.name)
+
+    def changes_code(self, state: S | None) -> bool:
+        """Whether the run that is asked for changes code and tests it; None before there is a session."""
+        return False
+
+    def brings(self, state: S | None, given: Given, look: Look) -> Iterable[Brought]:
+        """What of the repository, besides its settings, a run would execute: it needs consent.
+
+        None for the state stands for every run that could be asked for.
+        """
+        return ()
 
     def target(self, state: S) -> str | None:
         """The branch that the session's edits go to, empty while there is none; None where it never edits."""

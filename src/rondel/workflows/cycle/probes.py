@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from rondel.errors import RondelError
 from rondel.model.actions import Probe
+from rondel.model.consent import Brought
 from rondel.model.identity import home
 from rondel.model.refs import END
 from rondel.model.workflow import Look
@@ -110,19 +113,32 @@ def _pytest(python: str, coverage: str, source: list[str]) -> str:
     return f"{name} {base}"
 
 
+def brought(look: Look) -> Iterable[Brought]:
+    """What of the repository would run to test it, where the settings do not say how."""
+    head = _commit(look, "HEAD")
+    if head and any(map(_TEST_FILE.search, look.git("ls-tree", "-r", "--name-only", "-z", head).split("\0"))):
+        yield Brought("tests", "python3 -m pytest -q")
+    yield from _environments(look)
+
+
+def _environments(look: Look) -> Iterable[Brought]:
+    """The virtual environments in the repository's folder: an interpreter is a program like any other."""
+    for name in (".venv", "venv"):
+        path = f"{name}/bin/python"
+        if Path(look.root, path).is_file():
+            yield Brought(f"virtual environment {name}", path, (path, f"{name}/pyvenv.cfg"))
+
+
 def _python(look: Look) -> tuple[str, str]:
     """The interpreter that has pytest, the project's own first, and what it can measure coverage with."""
     script = (
+        "import sys\n"
+        "sys.path[:] = filter(None, sys.path)\n"  # not the repository's folder: what is there is no module
         "import importlib.util as u, pytest\n"
         "print(next((n for n in ('pytest_cov', 'coverage') if u.find_spec(n)), ''))"
     )
-    for name in (
-        f"{look.root}/.venv/bin/python",
-        f"{look.root}/venv/bin/python",
-        "python",
-        "python3",
-        sys.executable,
-    ):
+    own = [f"{look.root}/{one.text}" for one in _environments(look) if look.admits(one)]
+    for name in (*own, "python", "python3", sys.executable):
         try:
             code, out, _ = look.run([name, "-c", script])
         except RondelError:

@@ -9,6 +9,7 @@ from datetime import timezone
 from types import MappingProxyType
 from typing import Any
 
+from rondel.model.consent import Brought
 from rondel.model.snapshot import Snapshot
 from rondel.model.times import offset
 from rondel.model.workflow import Given
@@ -79,9 +80,18 @@ def read_request(files: Snapshot) -> Request:
 
 
 def with_settings(request: Request, given: Given) -> Request:
-    """The request with the settings as they are now; sessions of the version before kept those of then."""
+    """The request with the settings as they are now; sessions of the version before kept those of then.
+
+    A command that only the session knows came with the repository, and needs consent.
+    """
+    old = request.test if request.test.strip() and given.admits(old_test(request.test)) else ""
     found: dict[str, Any] = {k: v for k, v in given.settings.items() if k in CURRENT and _fits(k, v)}
-    return replace(request, **found, test=given.test or request.test)
+    return replace(request, **found, test=given.test or old)
+
+
+def old_test(command: str) -> Brought:
+    """The tests that a session of the version before kept."""
+    return Brought("tests that the session names", command)
 
 
 def _numbers(files: Snapshot) -> list[int]:

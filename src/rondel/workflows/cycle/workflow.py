@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
+from rondel.model.consent import Brought
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
@@ -18,7 +19,7 @@ from rondel.workflows.cycle.controls import control
 from rondel.workflows.cycle.files import mend
 from rondel.workflows.cycle.plan import plan
 from rondel.workflows.cycle.read import read
-from rondel.workflows.cycle.requests import SETTINGS
+from rondel.workflows.cycle.requests import SETTINGS, old_test, read_request
 from rondel.workflows.cycle.results import ResultStatus
 from rondel.workflows.cycle.state import State
 from rondel.workflows.cycle.summary import summary
@@ -82,6 +83,17 @@ class Cycle(Workflow[State]):
     def probe(self, probe: Probe, look: Look) -> object:
         """See `Workflow`."""
         return probes.probe(probe, look)
+
+    def changes_code(self, state: State | None) -> bool:
+        """See `Workflow`."""
+        return True
+
+    def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
+        """See `Workflow`."""
+        if given.test.strip():
+            return ()
+        old = read_request(state.files).test if state is not None else ""
+        return [old_test(old)] if old.strip() else probes.brought(look)
 
     def summary(self, state: State) -> Summary:
         """See `Workflow`."""

@@ -6,6 +6,7 @@ import json
 import re
 
 from rondel.errors import RondelError
+from rondel.model.consent import Brought
 from rondel.model.identity import home
 from rondel.model.refs import END
 from rondel.model.workflow import Look
@@ -50,11 +51,35 @@ def find_checks(look: Look, commit: str) -> str:
     return ""
 
 
+def brought_tests(look: Look) -> list[Brought]:
+    """The tests that are found in the repository as it is, and what they stand for."""
+    head = look.git(*_COMMIT, "HEAD^{commit}", check=False).strip()
+    command = find_checks(look, head) if head else ""
+    if command.startswith("npm"):
+        scripts = _scripts(look.git("show", f"{head}:package.json"))
+        meant = [f"{n}: {scripts[n]}" for n in ("pretest", "test", "posttest") if n in scripts]
+    elif command.startswith("make"):
+        meant = _recipe(look.git("show", f"{head}:Makefile"))
+    else:
+        meant = []
+    return [Brought("tests", "\n".join((command, *meant)))] if command else []
+
+
+def _recipe(makefile: str) -> list[str]:
+    """The lines of the target `test`."""
+    found = re.search(r"(?m)^test\s*:.*\n((?:\t.*\n?|[ \t]*\n)*)", f"{makefile}\n")
+    return [line.strip() for line in found[0].splitlines() if line.strip()] if found else []
+
+
 def _has_test_script(text: str) -> bool:
+    script = _scripts(text).get("test")
+    return script is not None and "no test specified" not in script
+
+
+def _scripts(text: str) -> dict[str, str]:
     try:
         package = json.loads(text or "{}")
     except (ValueError, RecursionError):
-        return False
+        return {}
     scripts = package.get("scripts") if isinstance(package, dict) else None
-    script = scripts.get("test") if isinstance(scripts, dict) else None
-    return isinstance(script, str) and "no test specified" not in script
+    return {k: v for k, v in scripts.items() if isinstance(v, str)} if isinstance(scripts, dict) else {}

@@ -150,6 +150,13 @@ class State:
         phase = _target(self)
         return replace(read_work(self.files, phase), configured=self.checks) if phase else None
 
+    def reaches(self, phase: str) -> bool:
+        """Whether the run that is asked for comes to this phase or goes past it."""
+        if self.request is None:
+            return False
+        last = self.request.phase or self.request.until or PHASES[-1]
+        return PHASES.index(last) >= PHASES.index(phase)
+
     def answer(self, path: str) -> str:
         """How a question was answered; empty while it was not."""
         value = self.files.json(path)

@@ -11,6 +11,7 @@ from rondel.model.actions import Action, Ask, Decide, Probe
 from rondel.model.changes import Change
 from rondel.model.commands import answering, command_line
 from rondel.model.conclusion import Conclusion
+from rondel.model.consent import Brought
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
@@ -20,7 +21,7 @@ from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, SessionRef
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.apply import apply
 from rondel.workflows.feature.asking import prompt
-from rondel.workflows.feature.base import look_for_base
+from rondel.workflows.feature.base import brought_tests, look_for_base
 from rondel.workflows.feature.conclusion import conclusion
 from rondel.workflows.feature.drafts import complaint
 from rondel.workflows.feature.files import lost, mend
@@ -122,6 +123,14 @@ class Feature(Workflow[State]):
     def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
         """See `Workflow`."""
         return [*(mend(Path(root)) if repair else ()), *lost(Path(root))]
+
+    def changes_code(self, state: State | None) -> bool:
+        """See `Workflow`. Phases before the implementation leave documents only."""
+        return state is None or state.reaches(IMPLEMENT)
+
+    def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
+        """See `Workflow`."""
+        return brought_tests(look) if not given.checks and self.changes_code(state) else ()
 
     def settings(self) -> Mapping[str, object]:
         """See `Workflow`."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.changes import Document
+from rondel.model.consent import Admits, admits_nothing
 from rondel.model.digests import digest
 from rondel.model.names import inside, is_safe_name, safe_name, slug
 from rondel.model.times import stamp
@@ -53,12 +54,20 @@ class Wish:
 # -- starting -----------------------------------------------------------------------------------
 
 
-def start(root: Path, wish: Wish, *, base: Path | None = None, at: datetime | None = None) -> SessionRef:
+def start(
+    root: Path,
+    wish: Wish,
+    *,
+    base: Path | None = None,
+    at: datetime | None = None,
+    admits: Admits = admits_nothing,
+) -> SessionRef:
     """A new session: everything is checked before anything is written; `session.json` comes last.
 
-    Paths in the wish are relative to `base`, the repository when not given.
+    Paths in the wish are relative to `base`, the repository when not given. A profile of the
+    repository's is run where `admits` says that the person consented to it.
     """
-    profile = load_profile(wish.profile, root)
+    profile = load_profile(wish.profile, root, admits)
     sources, inherited = _sources(root, wish, base or root)
     context: dict[str, Any] = {**inherited, **wish.context}
     if wish.with_tests:

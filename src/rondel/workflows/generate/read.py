@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rondel.model.changes import Document
+from rondel.model.consent import Admits, admits_nothing
 from rondel.model.marks import signature, unsigned
 from rondel.model.snapshot import Snapshot, is_deep
 from rondel.model.summary import Problem
@@ -269,6 +270,7 @@ class State:
     request: Request
     flat: bool = False
     problems: tuple[Problem, ...] = ()
+    admits: Admits = admits_nothing  # which profile of the repository's may run
 
     @cached_property
     def tracks(self) -> tuple[Track, ...]:
@@ -321,7 +323,8 @@ def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> Stat
     wrong = documents.wrong_cycles(session) if session is not None and not flat else ""
     if wrong:
         session, problem = None, Problem("cycle-invalid", layout.SESSION, wrong, documents.DAMAGED)
-    return State(ref, files, raw, session, request, flat, (problem,) if problem else ())
+    problems = (problem,) if problem else ()
+    return State(ref, files, raw, session, request, flat, problems, given.admits)
 
 
 def read_request(files: Snapshot, settings: Mapping[str, object] = MappingProxyType({})) -> Request:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 
 from rondel.model.actions import Action, Ask
 from rondel.model.changes import Change
+from rondel.model.consent import Brought
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
 from rondel.workflows.generate import layout
 from rondel.workflows.generate.apply import apply, check
 from rondel.workflows.generate.models import FINAL, SCHEMA_VERSION
 from rondel.workflows.generate.people import retry_failed
 from rondel.workflows.generate.plan import plan
+from rondel.workflows.generate.profiles.discover import (
+    brought_profile,
+    is_brought,
+    is_installed,
+    profile_names,
+)
 from rondel.workflows.generate.prompting import question
 from rondel.workflows.generate.read import CHARS_MAX, ITERATIONS_MAX, State, read
 from rondel.workflows.generate.status import summary
@@ -55,6 +63,16 @@ class Generate(Workflow[State]):
     def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
         """See `Workflow`."""
         return apply(state, action, outcome)
+
+    def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
+        """See `Workflow`. A profile of the repository's; one of ours of the same name does without."""
+        root, session = Path(look.root), state.session if state else None
+        if state is None:
+            names = [name for name in profile_names(root) if is_brought(name, root)]
+        else:
+            names = [session.profile_name] if session else []
+        needed = (n for n in names if is_brought(n, root) and (state is None or not is_installed(n)))
+        return [brought_profile(name) for name in needed]
 
     def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
         """See `Workflow`. A retry goes on with what ended for want of an answer."""

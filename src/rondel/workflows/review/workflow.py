@@ -124,6 +124,8 @@ class Review(Workflow[ReviewState]):
             return done[-1].files.final
         return "final.md" if state.is_flat and state.files.exists("final.md") else None
 
+    goes_without = True  # whoever is at hand can review
+
     def settings(self) -> Mapping[str, object]:
         """`[review]`."""
         return SETTINGS

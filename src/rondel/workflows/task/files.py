@@ -1,15 +1,13 @@
-"""Files: what a person does to sessions and tasks, and what they allowed. The one module that writes."""
+"""Files: what a person does to sessions and tasks. The one module that writes."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-
-import platformdirs
 
 from rondel.errors import DamagedFile, RondelError, UsageError
 from rondel.model.changes import Document, Edit, text
@@ -23,7 +21,7 @@ from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import write_ours
 from rondel.workflows.task import documents as views
-from rondel.workflows.task import ids, layout, trust
+from rondel.workflows.task import ids, layout
 from rondel.workflows.task import read as reading
 from rondel.workflows.task.complexity import Complexity
 from rondel.workflows.task.schema import TaskStatus, new_task, with_status
@@ -157,7 +155,7 @@ def _remove_marker(root: Path, session_id: str) -> None:
 
 def state_of(root: Path, ref: SessionRef) -> State:
     """What a session's files show."""
-    return reading.read(DiskSnapshot(root / ref.folder, ref.beside), ref, allowed(os.fspath(root)))
+    return reading.read(DiskSnapshot(root / ref.folder, ref.beside), ref)
 
 
 # -- tasks ------------------------------------------------------------------------------
@@ -239,43 +237,6 @@ def _create(folder: Path, path: str, body: Document) -> bool:
 
 def _as_container(inner: tuple[str, ...] = ()) -> Callable[[Document], Document]:
     return lambda body: with_status(body, inner, TaskStatus.CONTAINER)
-
-
-# -- permissions ------------------------------------------------------------------------
-
-
-def permissions() -> Path:
-    """Where a person's permissions are: in their own state folder, never in a repository."""
-    return Path(platformdirs.user_state_dir("rondel")) / "task-commands.json"
-
-
-def allowed(root: str) -> frozenset[str]:
-    """The digests of the commands that the person allowed in this repository."""
-    try:
-        body = documents.load(permissions())
-    except RondelError:
-        return frozenset()  # what cannot be read allows nothing
-    found = body.get(os.path.realpath(root))
-    return frozenset(found) if isinstance(found, dict) else frozenset()
-
-
-def allow(root: str, commands: Iterable[trust.Waiting]) -> int:
-    """Allow commands in this repository; how many are new."""
-    new = {c.digest: c.command for c in commands}
-    added = 0
-
-    def change(body: Document) -> Document:
-        nonlocal added
-        key = os.path.realpath(root)
-        known = body.get(key)
-        here = known if isinstance(known, dict) else {}
-        added = len(set(new) - set(here))
-        at = stamp(datetime.now(UTC))
-        body[key] = {**{d: {"command": c, "at": at} for d, c in new.items()}, **here}
-        return body
-
-    documents.edit(permissions(), change)
-    return added
 
 
 # -- doctor -----------------------------------------------------------------------------

@@ -6,9 +6,10 @@ per task than one of ten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
+from rondel.model.consent import Brought
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.marks import begun_here, mark
 from rondel.model.refs import is_branch, is_operand
@@ -67,7 +68,7 @@ def newest_marker(files: Snapshot, ref: SessionRef) -> tuple[str, int]:
 def read(
     files: Snapshot,
     ref: SessionRef,
-    allowed: frozenset[str] = frozenset(),
+    allowed: Container[str] = frozenset(),
     given: Given = NOTHING_GIVEN,
 ) -> State:
     """What the files show."""
@@ -118,7 +119,7 @@ def reread(
     state: State,
     files: Snapshot,
     changed: Iterable[str],
-    allowed: frozenset[str] = frozenset(),
+    allowed: Container[str] = frozenset(),
     given: Given = NOTHING_GIVEN,
 ) -> State:
     """The state after only these files changed."""
@@ -300,15 +301,29 @@ def _request(files: Snapshot) -> Request:
 
 
 def _with_settings(request: Request, given: Given) -> Request:
-    """The request with the settings as they are now; sessions of the version before kept those of then."""
+    """The request with the settings as they are now; sessions of the version before kept those of then.
+
+    A command that only the session knows came with the repository, and needs consent.
+    """
+    old = request.checks if request.checks and given.admits(_old(request.checks)) else None
     seconds = given.settings.get("step_timeout_s")
     confined = given.sandbox or given.settings.get("sandbox")
     return replace(
         request,
-        checks=given.checks or request.checks,
+        checks=given.checks or old,
         sandbox=SANDBOX if confined else request.sandbox,
         step_timeout_s=float(seconds) if isinstance(seconds, int | float) else request.step_timeout_s,
     )
+
+
+def old_checks(files: Snapshot, given: Given) -> list[Brought]:
+    """The tests that a session of the version before kept, where the settings have none."""
+    checks = _request(files).checks
+    return [_old(checks)] if checks and not given.checks else []
+
+
+def _old(checks: str) -> Brought:
+    return Brought("tests that the session names", checks)
 
 
 def work_on(files: Snapshot, task_id: str) -> Work:

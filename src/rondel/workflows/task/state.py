@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -131,7 +131,7 @@ class State:
     answers: Mapping[str, str]  # decisions by file name
     proposals: frozenset[str]
     views: Views
-    allowed: frozenset[str]
+    allowed: Container[str]
     is_marked: bool  # the newest marker is this session's: it is the active one
     markers: int = 1  # how many sessions have one
     unread: Mapping[str, str] = field(default_factory=dict)  # task files that cannot be read, by their ids

@@ -1,7 +1,7 @@
 """Trust: commands come from files that anybody may have written, so a person allows each one first.
 
 A permission is the digest of a command's text; a changed command asks again. Permissions
-are kept in the person's own state folder (see `files`), never in the repository.
+are kept in the person's own state folder (see `rondel.trust`), never in the repository.
 """
 
 from __future__ import annotations

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import ClassVar
 
 from rondel.model.actions import Action, Ask
 from rondel.model.changes import Change
 from rondel.model.commands import command_line
+from rondel.model.consent import Brought
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Mark, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, SessionRef, Workflow
 from rondel.workflows.task import apply as applying
 from rondel.workflows.task import files as on_disk
 from rondel.workflows.task import flow, layout, prompts
@@ -38,7 +38,7 @@ class TaskWorkflow(Workflow[State]):
 
     def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
         """See `Workflow`. What a person allowed is theirs, and comes from their own folder."""
-        return reading.read(files, ref, _allowed(files, ref), given)
+        return reading.read(files, ref, given.allowed(), given)
 
     def reread(
         self,
@@ -49,8 +49,16 @@ class TaskWorkflow(Workflow[State]):
         given: Given = NOTHING_GIVEN,
     ) -> State:
         """See `Workflow`."""
-        allowed = _allowed(files, ref) if state.has_steps else state.allowed
+        allowed = given.allowed() if state.has_steps else state.allowed
         return reading.reread(state, files, changed, allowed, given)
+
+    def changes_code(self, state: State | None) -> bool:
+        """See `Workflow`. Proposing tasks changes no code."""
+        return state is None or state.request.kind == "run"
+
+    def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
+        """See `Workflow`."""
+        return reading.old_checks(state.files, given) if state is not None else ()
 
     def target(self, state: State) -> str | None:
         """See `Workflow`."""
@@ -133,11 +141,3 @@ class TaskWorkflow(Workflow[State]):
     def settings(self) -> Mapping[str, object]:
         """See `Workflow`."""
         return {"trust_commands": False, "step_timeout_s": 600.0, "sandbox": False}
-
-
-def _allowed(files: Snapshot, ref: SessionRef) -> frozenset[str]:
-    """What the person allowed in the repository that a session is in."""
-    if not files.place:
-        return frozenset()
-    depth = len(PurePosixPath(ref.folder).parts)
-    return on_disk.allowed(PurePosixPath(files.place).parents[depth - 1].as_posix())

@@ -1,7 +1,7 @@
 """Which profiles there are: those installed, by entry point, and those in the repository's own folder.
 
-A profile of the repository is a program, like its Makefile: it is run when a session that
-uses it is started or goes on, never when one is only looked at.
+A profile of the repository is a program: it is imported when a session that uses it is started
+or goes on, after the person consented to it as it is, and never when one is only looked at.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from rondel.errors import RondelError, UsageError
+from rondel.errors import NeedsConsent, RondelError, UsageError
+from rondel.model.commands import command_line
+from rondel.model.consent import Admits, Brought, admits_nothing
 from rondel.model.digests import digest
 from rondel.model.names import is_safe_name
 from rondel.workflows.generate.layout import PROFILES
@@ -40,13 +42,38 @@ def profile_names(root: Path | None = None) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def load_profile(name: str, root: Path | None = None) -> WorkflowProfile:
-    """The profile of that name; one of the repository comes before an installed one."""
+def is_brought(name: str, root: Path | None) -> bool:
+    """Whether the repository has a profile of that name."""
+    return profile_names(root).get(name) == f"{PROFILES}/{name}"
+
+
+def is_installed(name: str) -> bool:
+    """Whether a profile of that name is installed."""
+    return name in _installed()
+
+
+def brought_profile(name: str) -> Brought:
+    """A profile of the repository, as the person consents to it: every file of its folder but its texts."""
+    folder = f"{PROFILES}/{name}"
+    return Brought(f"profile {name}", f"{folder}/{MODULE}", (folder,))
+
+
+def load_profile(name: str, root: Path | None = None, admits: Admits = admits_nothing) -> WorkflowProfile:
+    """The profile of that name.
+
+    One of the repository comes before an installed one where the person consented to it.
+    """
     there = profile_names(root)
     if name not in there:
         raise UsageError(f"no profile {name!r}; there are: {', '.join(there) or 'none'}")
-    if root is not None and there[name] == f"{PROFILES}/{name}":
-        return _instance(_import(root / PROFILES / name), name)
+    if root is not None and is_brought(name, root):
+        if admits(brought_profile(name)):
+            return _instance(_import(root / PROFILES / name), name)
+        if not is_installed(name):
+            raise NeedsConsent(
+                f"the profile {name!r} is a program of this repository, and you have not consented to it\n"
+                f"  `{command_line('trust')}` shows it\n  next: {command_line('trust', '--yes')}"
+            )
     entry = _installed()[name]
     made = entry.load()()
     if not isinstance(made, WorkflowProfile):

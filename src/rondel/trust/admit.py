@@ -1,0 +1,132 @@
+"""Admitting settings: of what a repository says, what counts now. Pure.
+
+The person's own settings count. A repository's count where they are harmless, or where the
+person said yes to exactly them. Nothing a repository says is looser than what the person said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rondel.trust.keys import GATES, Key, Mark, Rule, has_inner, is_looser, rule
+from rondel.trust.parts import Lookup, Part, part
+
+Settings = dict[str, Any]
+Default = Callable[[Key], object]  # what a setting is where nobody says anything; KeyError when unknown
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The settings that count, and what of the repository's does not."""
+
+    settings: Settings
+    parts: tuple[Part, ...] = ()  # everything that needs consent
+    left_out: tuple[Part, ...] = ()  # what of that has none
+    refused: tuple[str, ...] = ()  # what a repository cannot say: the person's only, or looser than theirs
+
+
+def admit(
+    person: Settings, repository: Settings, known: Container[str], default: Default, look: Lookup
+) -> Admitted:
+    """What counts. `known` are the digests that the person consented to."""
+    settings = _copy(person)
+    parts, left_out, refused = list[Part](), list[Part](), list[str]()
+    for name, leaves in _groups(repository).items():
+        if any(_needs_consent(key, value, person, default) for key, value in leaves):
+            depth = 2 if name[0] == "agents" else len(name) - 1
+            one = part(".".join(name), {".".join(k[depth:]): v for k, v in leaves}, look)
+            parts.append(one)
+            if one.digest not in known:
+                left_out.append(one)
+                continue
+        for key, value in leaves:
+            found, bound = rule(key), _bound(key, person)
+            if found.mark is Mark.PERSON or (bound is not None and is_looser(found, value, bound[0])):
+                refused.append(".".join(key))
+                if found.mark is not Mark.PERSON and bound is not None:
+                    _put(settings, key, bound[0])
+            else:
+                _put(settings, key, value)
+    return Admitted(settings, tuple(parts), tuple(left_out), tuple(refused))
+
+
+def _groups(settings: Settings) -> dict[Key, list[tuple[Key, object]]]:
+    """What is consented to together: all of an agent, else each setting."""
+    found: dict[Key, list[tuple[Key, object]]] = {}
+    for key, value in _leaves(settings):
+        found.setdefault(key[:2] if key[0] == "agents" else key, []).append((key, value))
+    return found
+
+
+def _leaves(settings: Mapping[str, object], above: Key = ()) -> Iterator[tuple[Key, object]]:
+    for name, value in settings.items():
+        key = (*above, name)
+        if isinstance(value, Mapping) and (not above or has_inner(key)):
+            yield from _leaves(value, key)
+        else:
+            yield key, value
+
+
+def _needs_consent(key: Key, value: object, person: Settings, default: Default) -> bool:
+    found = rule(key)
+    if found.mark is Mark.CONSENT:
+        return not found.safe(value) or _is_another_kind(key, value, person)
+    if found.mark is not Mark.STRICTER or _bound(key, person) is not None:
+        return False
+    try:
+        return is_looser(found, value, _default(found, key, default))
+    except KeyError:
+        return True
+
+
+def _default(found: Rule, key: Key, default: Default) -> object:
+    if found.default is not None:
+        return found.default
+    return default((key[0], key[3]) if key[:2] == ("generate", "cycles") else key)
+
+
+def _is_another_kind(key: Key, value: object, person: Settings) -> bool:
+    """Whether an agent of the person's would become another."""
+    there, own = _get(person, (*key[:2], "kind"))
+    return key[0] == "agents" and key[2:] == ("kind",) and there and own != value
+
+
+def _bound(key: Key, person: Settings) -> tuple[object] | None:
+    """What the person said themselves of a setting, or of all that it is one of; None where nothing."""
+    if key[:2] in (("generate", "gate"), ("generate", "gates")):
+        return _strictest_gate(person)
+    there, value = _get(person, key)
+    if not there and key[:2] == ("generate", "cycles"):
+        there, value = _get(person, (key[0], key[-1]))
+    return (value,) if there else None
+
+
+def _strictest_gate(person: Settings) -> tuple[object] | None:
+    """The person's strictest gate: a more exact key of a repository's must not get past it."""
+    there, gate = _get(person, ("generate", "gate"))
+    _, gates = _get(person, ("generate", "gates"))
+    said = [*([gate] if there else []), *(gates.values() if isinstance(gates, Mapping) else ())]
+    return (next((g for g in GATES if g in said), GATES[0]),) if said else None
+
+
+def _get(settings: Mapping[str, object], key: Key) -> tuple[bool, object]:
+    at: object = settings
+    for name in key:
+        if not isinstance(at, Mapping) or name not in at:
+            return False, None
+        at = at[name]
+    return True, at
+
+
+def _put(settings: Settings, key: Key, value: object) -> None:
+    at = settings
+    for name in key[:-1]:
+        inner = at.get(name)
+        at[name] = at = inner if isinstance(inner, dict) else {}
+    at[key[-1]] = value
+
+
+def _copy(settings: Settings) -> Settings:
+    return {k: _copy(v) if isinstance(v, dict) else v for k, v in settings.items()}

@@ -1,0 +1,259 @@
+"""What of a repository's settings counts: decisions alone, without a disk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rondel.model.consent import Everything
+from rondel.trust.admit import Admitted, admit
+from rondel.trust.keys import KEYS, Mark, is_looser, rule
+from rondel.trust.parts import Found
+
+DEFAULTS = {
+    "timeout_s": 1800,
+    "idle_s": 600,
+    "turns_max": 200,
+    "agents_max": 4,
+    "attempts_max": 2,
+    "cutoffs_max": 5,
+    "usd_max": None,
+    "tokens_max": None,
+    "seconds_max": None,
+    "sandbox": "",
+    "prompt_max": 200_000,
+    "refuters_max": 30,
+    "rounds_max": 0,
+    "max_iterations": 5,
+    "auto": False,
+    "tests_required": True,
+    "test_timeout_s": 1800.0,
+    "step_timeout_s": 600.0,
+    "iterations_max": 3,
+    "context_chars_max": 200_000,
+}
+SCRIPTS = {"agent.py": "one", "tools/run.sh": "two", "script.json": "three"}
+TEXT = st.text("abc./ -$", max_size=12)
+ORDERED = {
+    "limits.agents_max": st.integers(1, 9),
+    "limits.usd_max": st.floats(0, 99),
+    "limits.free_mb_min": st.integers(0, 999),
+    "workspaces.sandbox": st.sampled_from(["", "bwrap"]),
+    "review.rounds_max": st.integers(0, 9),
+    "cycle.max_iterations": st.integers(1, 9),
+    "cycle.auto": st.booleans(),
+    "cycle.tests_required": st.booleans(),
+    "cycle.test_timeout_s": st.floats(1, 9999),
+    "task.sandbox": st.booleans(),
+    "task.step_timeout_s": st.floats(1, 999),
+    "generate.gate": st.sampled_from(["manual", "agent", "skip"]),
+    "generate.gates.plan": st.sampled_from(["manual", "agent", "skip"]),
+    "generate.iterations_max": st.integers(1, 9),
+    "agents.mine.timeout_s": st.integers(1, 9999),
+    "agents.mine.pass_env": st.lists(st.sampled_from(["A", "B", "AWS_*"]), max_size=3),
+    "agents.mine.options.shell": st.lists(st.sampled_from(["git *", "*"]), max_size=2),
+    "agents.mine.options.trust": st.booleans(),
+}
+RUNS = {
+    "agents.mine.command": st.lists(TEXT, min_size=1, max_size=3),
+    "agents.mine.env": st.dictionaries(TEXT, TEXT, max_size=2),
+    "agents.mine.pass_env": st.lists(TEXT, max_size=2),
+    "agents.mine.script": st.sampled_from(["script.json", "other.json"]),
+    "agents.mine.model": TEXT,
+    "agents.mine.options.shell": st.lists(TEXT, max_size=2),
+    "project.setup": TEXT,
+    "project.test": TEXT,
+    "project.checks": TEXT,
+    "workspaces.root": TEXT,
+    "cycle.branch": TEXT,
+    "roles.default": st.sampled_from(["mine", "claude", "other"]),
+    "roles.review.lead": st.sampled_from(["mine", "checks"]),
+    "limits.agents_max": st.integers(1, 99),
+    "generate.gate": st.sampled_from(["manual", "agent", "skip"]),
+    "somebody.elses": TEXT,
+}
+
+
+def default(key: tuple[str, ...]) -> object:
+    return DEFAULTS[key[-1]]
+
+
+def nested(flat: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in flat.items():
+        words = name.split(".", 1) if name.startswith("roles") else name.split(".")
+        at = found
+        for word in words[:-1]:
+            at = at.setdefault(word, {})
+        at[words[-1]] = value
+    return found
+
+
+def value_of(settings: dict[str, Any], name: str) -> object:
+    at: Any = settings
+    for word in name.split(".", 1) if name.startswith("roles") else name.split("."):
+        if not isinstance(at, dict) or word not in at:
+            return None
+        at = at[word]
+    return at
+
+
+def admitted(person: dict[str, Any], repo: dict[str, Any], known=frozenset(), files=SCRIPTS) -> Admitted:
+    def look(path: str) -> Found | None:
+        if path in files:
+            return Found(files[path])
+        return Found(is_folder=True) if any(f.startswith(f"{path}/") for f in files) else None
+
+    return admit(nested(person), nested(repo), known, default, look)
+
+
+def some(table: dict[str, Any]):
+    return st.fixed_dictionaries({}, optional=table)
+
+
+@given(some(ORDERED), some(ORDERED), st.booleans())
+def test_the_persons_stricter_setting_always_wins(person, repo, consented):
+    """Whatever a repository says, and whatever was consented to, nothing is looser than the person said."""
+    found = admitted(person, repo, Everything() if consented else frozenset())
+    for name, value in person.items():
+        key = tuple(name.split("."))
+        now = value_of(found.settings, name)
+        assert not is_looser(rule(key), now, value), (name, now, value)
+
+
+@given(some(ORDERED), st.sampled_from(["service", "service.plan", "plan.prompt"]))
+def test_a_more_exact_key_does_not_get_past_what_the_person_said(person, kind):
+    repo = {"generate": {"gates": {kind: "skip"}, "cycles": {kind: {"iterations_max": 99}}}}
+    found = admit(nested(person), repo, Everything(), default, lambda _: None).settings["generate"]
+    said = [v for k, v in person.items() if k.startswith("generate.gate")]
+    if said:
+        assert not any(is_looser(rule(("generate", "gate")), found["gates"][kind], v) for v in said)
+    if bound := person.get("generate.iterations_max"):
+        assert found["cycles"][kind]["iterations_max"] <= bound
+
+
+@given(some(ORDERED | RUNS), some(ORDERED | RUNS))
+def test_without_consent_only_the_harmless_counts(person, repo):
+    """What is left is the person's own, or no looser than where nobody says anything."""
+    found = admitted(person, repo)
+    left_out = {part.name for part in found.left_out}
+    for name, value in repo.items():
+        now, own = value_of(found.settings, name), person.get(name)
+        if name in RUNS and name not in ORDERED and now != own and now == value:
+            assert rule(tuple(name.split("."))).safe(value) or name.startswith("roles"), (name, value)
+        if name.startswith("agents.mine") and "agents.mine" in left_out:
+            assert now == own
+    assert found.parts == found.left_out
+
+
+@given(some(RUNS), st.sampled_from(sorted(RUNS)), st.data())
+def test_any_change_of_any_part_that_can_run_asks_again(repo, name, data):
+    """Consent is to exactly this: another value is another part, and the old consent does not cover it."""
+    before = admitted({}, repo)
+    known = {part.digest for part in before.parts}
+    assert admitted({}, repo, known).left_out == ()
+    value = data.draw(RUNS[name])
+    after = admitted({}, {**repo, name: value}, known)
+    found = rule(tuple(name.split(".", 1) if name.startswith("roles") else name.split(".")))
+    if repo.get(name, ...) != value and found.mark is Mark.CONSENT and not found.safe(value):
+        whole = "agents.mine" if name.startswith("agents") else name
+        assert whole in {part.name for part in after.left_out}
+        assert value_of(after.settings, name) is None
+    others = {part.name for part in after.left_out} - {"agents.mine", name}
+    assert not others, "only what changed is asked about"
+    assert admitted({}, repo, known | {p.digest for p in after.parts}).left_out == (), (
+        "known states never ask"
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["python3", "agent.py"],
+        ["./agent.py"],
+        "bash -c 'exec ./agent.py'",
+        "cd . && python3 agent.py --quiet",
+        'python3 "$PWD/agent.py"',
+        "PYTHONPATH=src python3 -m agent",
+        "python3 <agent.py",
+        "$(git rev-parse --show-toplevel)/agent.py",
+        "cd tools && ./run.sh",
+        ["env", "A=tools/run.sh", "b"],
+    ],
+)
+def test_a_changed_script_is_another_command(command):
+    """The content of the files that a command names is part of what was said yes to."""
+    repo = {"agents.mine.kind": "command", "agents.mine.command": command}
+    known = {part.digest for part in admitted({}, repo).parts}
+    assert admitted({}, repo, known).left_out == ()
+    for name in SCRIPTS:
+        files = {**SCRIPTS, name: "changed"}
+        named = name.split("/")[-1].split(".")[0] in str(command)
+        assert bool(admitted({}, repo, known, files).left_out) is named, name
+    assert admitted({}, repo, known, {}).left_out, "a script that is gone is a change"
+
+
+def test_a_script_that_comes_later_asks():
+    repo = {"agents.mine.kind": "command", "agents.mine.command": ["python3", "agent.py"]}
+    known = {part.digest for part in admitted({}, repo, files={}).parts}
+    assert admitted({}, repo, known).left_out
+
+
+@pytest.mark.parametrize(
+    "repo",
+    [
+        {"roles.default": "claude", "roles.review.reviewer.security": "checks"},
+        {"review.team": "principal:2", "review.context": "be kind", "feature.mode": "quick"},
+        {
+            "limits.agents_max": 1,
+            "limits.usd_max": 0.5,
+            "agents.codex.kind": "codex",
+            "agents.codex.idle_s": 5,
+        },
+        {"cycle.junit": "out/junit.xml", "cycle.utc_offset_h": 1},
+        {"workspaces.sandbox": "bwrap", "task.sandbox": True, "generate.gate": "manual"},
+    ],
+)
+def test_the_harmless_asks_nothing(repo):
+    found = admitted({}, repo)
+    assert found.parts == ()
+    assert {name: value_of(found.settings, name) for name in repo} == repo
+
+
+@pytest.mark.parametrize(
+    "repo",
+    [
+        {"cycle.junit": "/home/somebody"},
+        {"cycle.coverage": "../../x"},
+        {"limits.free_mb_min": 0},
+        {"agents.claude.kind": "claude", "agents.claude.env": {"ANTHROPIC_BASE_URL": "http://localhost:1"}},
+        {"agents.claude.kind": "claude", "agents.claude.options.trust": True},
+        {"agents.claude.kind": "claude", "agents.claude.options.new": 1},
+        {"agents.x.kind": "mock"},
+        {"agents.x.kind": "somebodys"},
+        {"roles.default": "mine"},
+        {"somebody.elses": "x"},
+        {"generate.gates.plan": "skip"},
+    ],
+)
+def test_what_runs_redirects_or_loosens_asks(repo):
+    assert len(admitted({}, repo).left_out) == 1
+
+
+def test_a_repository_never_says_what_is_the_persons_only():
+    found = admitted({}, {"task.trust_commands": True}, Everything())
+    assert found.refused == ("task.trust_commands",)
+    assert found.settings == {}
+
+
+def test_an_agent_of_the_persons_stays_of_its_kind():
+    found = admitted({"agents.mine.kind": "command"}, {"agents.mine.kind": "claude"})
+    assert [p.name for p in found.left_out] == ["agents.mine"]
+
+
+def test_a_key_that_nobody_marked_needs_consent():
+    assert rule(("review", "brand_new")).mark is Mark.CONSENT
+    assert all(rule(tuple(name.split("."))) is found for name, found in KEYS.items())
