@@ -21,11 +21,13 @@ def _where_tests_work(tmp_path_factory):
     follow.base = tmp_path_factory.getbasetemp().resolve()
 
 
-@pytest.fixture(autouse=True)
-def _person_who_said_yes(monkeypatch):
+@pytest.fixture(scope="session", autouse=True)
+def _person_who_said_yes():
     """Tests write the settings that they use: nobody has to be asked."""
-    for name, value in YES.items():
-        monkeypatch.setenv(name, value)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in YES.items():
+            patch.setenv(name, value)
+        yield
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.follow import follow
+from support.person import YES
 
 AGENT = Path(__file__).parent / "cycle_agent.py"
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]
@@ -70,6 +71,7 @@ class Repo:
         return {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(self.folder / "home"),
+            **YES,
             "GIT_CONFIG_NOSYSTEM": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
         }

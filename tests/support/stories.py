@@ -23,6 +23,7 @@ from rondel.cli.main import main
 from rondel.model.workflow import SessionRef
 from rondel.workflows.cycle import layout
 from support.kills import ID, TIME, content
+from support.person import YES
 
 WORKFLOWS = ("review", "feature", "cycle", "task", "generate")
 # Says only what is the same in every run: which tests failed.
@@ -110,6 +111,7 @@ class Story:
         return who | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(self.folder / "home"),
+            **YES,
             "LANG": "C.UTF-8",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_SYSTEM": os.devnull,

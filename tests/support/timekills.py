@@ -24,6 +24,7 @@ from pathlib import Path
 
 from support import repos
 from support.kills import SETTLE_S, TIME, assert_same, commit_number, content, repository
+from support.person import YES
 
 WHOLE = bool(os.environ.get("RONDEL_SWEEP"))
 FILES = 5000 if WHOLE else 500
@@ -84,7 +85,8 @@ class Scene:
     def popen(self, words: tuple[str, ...]) -> subprocess.Popen[str]:
         home = self.root.parent / "home"
         home.mkdir(exist_ok=True)
-        env = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", **repos.GIT_ENV}
+        own = {"HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {"PATH": os.environ["PATH"], **own, **repos.GIT_ENV, **YES}
         return subprocess.Popen(
             [sys.executable, "-m", "rondel", *words],
             cwd=self.root,

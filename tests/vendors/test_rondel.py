@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from modelserver import toml_tables, vendor_config
+from support.person import YES
 from vendors.rig import DEAD_PROXY, TAG
 
 pytestmark = pytest.mark.agents
@@ -60,7 +61,7 @@ def prepare(rig) -> Path:
 def rondel(rig, *words: str) -> subprocess.Popen[str]:
     home = rig.tmp / "person"
     home.mkdir(exist_ok=True)
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "NO_COLOR": "1"}
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "NO_COLOR": "1", **YES}
     program = Path(sys.executable).with_name("rondel")
     return subprocess.Popen(
         [str(program), *words],
