@@ -47,7 +47,7 @@ from rondel.errors import ConfigError, GitError, MachineTrouble, NeedsConsent, R
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
 from rondel.model.commands import command_line
-from rondel.model.consent import Brought
+from rondel.model.consent import Brought, Everything
 from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.outcomes import NO_USAGE, Usage
@@ -604,7 +604,28 @@ class Hall:
 
     def _tools(self) -> Tools:
         places = (self._work_folder, Path(tempfile.gettempdir()))
-        return Tools(self.config, self.look, LocalExecutor(now), self.workspaces(), now, self._build, places)
+        return Tools(
+            self.config,
+            self.look,
+            LocalExecutor(now),
+            self.workspaces(),
+            now,
+            self._build,
+            places,
+            self._changed,
+        )
+
+    def _changed(self, agent: AgentSettings) -> str:
+        """Which file of an agent is not what it was when the settings were read; empty where none is."""
+        if isinstance(self.consents.parts, Everything):  # yes to whatever it is, in this process
+            return ""
+        for part in self.config.admitted.parts:
+            for path, before in part.files if part.name == f"agents.{agent.name}" else ():
+                found = consents.lookup(self.root, path)
+                if found is None or found.digest != before:
+                    shows = command_line("trust")
+                    return f"{path} of {part.name} has changed while this ran; `{shows}` shows it"
+        return ""
 
 
 def _is_needed(part: Part, workflow: str, edits: bool, goes_without: bool) -> bool:

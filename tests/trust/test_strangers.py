@@ -288,6 +288,21 @@ def test_an_edit_of_settings_or_script_asks_again_and_shows_only_the_difference(
     assert not marker.exists()
 
 
+def test_a_script_that_changes_in_the_middle_of_a_run_is_not_run(repo, env, marker):
+    files = agent(marker)
+    files["rondel.toml"] += "[limits]\nagents_max = 1\n"
+    files["evil.py"] = f"""import pathlib
+pathlib.Path({str(repo / "evil.py")!r}).write_text("open({str(marker)!r}, 'w').close()")
+print("fine")
+"""
+    put(repo, env, files)
+    rondel(repo, env, "trust", "--yes")
+    done = rondel(repo, env, "review")
+    assert not marker.exists()
+    assert "evil.py of agents.mine has changed while this ran" in done.stderr
+    assert done.returncode in (1, 3)
+
+
 def test_a_yes_can_be_taken_back(repo, env, marker):
     put(repo, env, agent(marker))
     rondel(repo, env, "trust", "--yes")

@@ -62,6 +62,9 @@ class Tools:
     clock: Callable[[], datetime]
     build: Callable[[AgentSettings], Agent] = roster.build
     places: tuple[Path, ...] = ()  # where actions write, besides the session's folder
+    changed: Callable[[AgentSettings], str] = lambda _: (
+        ""
+    )  # what of an agent is not as the person consented to
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Job:
 
 
 class NotReady(Exception):
-    """There is no place to work in: the repository's trouble, or that of the command that sets it up."""
+    """Nobody can be asked yet: there is no place to work in, or the agent is not what was consented to."""
 
 
 class Performer(Generic[S]):
@@ -139,6 +142,9 @@ class Performer(Generic[S]):
         there = await self._taken_before(job, ask, settings)
         if there is not None:
             return there
+        # An edit that was just taken over may have changed the program of the next agent to be asked.
+        if why := await asyncio.to_thread(self._tools.changed, settings):
+            raise NotReady(why)
         cwd = await self._workspace(ask, job.continues, job.number)
         state, workflow = self._session.state, self._session.workflow
         if all(action.path != ask.path for action in workflow.plan(state)):  # changed since it was planned
