@@ -23,6 +23,8 @@ FILE_MAX = 1_000_000
 _FILES = ("info/attributes", "info/grafts", "objects/info/alternates")
 _OWN = ("branch.",)  # keys that git itself writes while somebody works: what a branch follows
 
+MOVED = "moved"  # in place of a digest: a branch that is not where its tree left it
+
 State = Mapping[str, str]  # by the name that a person reads: a digest
 
 
@@ -41,13 +43,14 @@ def state_of(common: Path, root: Path) -> State:
         if os.path.lexists(common / name):
             found[f"{common.name}/{name}"] = _content(common / name)
     for folder, branch in _moved_from_elsewhere(common, root):
-        found[f"a move of the branch {branch}, which is checked out in {folder},"] = ""
+        found[f"a move of the branch {branch}, which is checked out in {folder},"] = MOVED
     return found
 
 
 def differences(before: State, after: State) -> str:
-    """What differs, in words; empty when nothing does."""
-    changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    """What differs, in words; empty when nothing does. A branch that is back again is no matter."""
+    back = {name for name in before if before[name] == MOVED and name not in after}
+    changed = sorted(name for name in {*before, *after} - back if before.get(name) != after.get(name))
     words = [
         f"{name} was {'added' if name not in before else 'removed' if name not in after else 'changed'}"
         for name in changed[:SHOWN_MAX]

@@ -44,6 +44,7 @@ REPAIR = "repair"  # the spool of a second answer, in that of the first
 UNCHANGED = "unchanged"  # in a spool: the answer came without an edit
 CHECKS_FAILED = "the checks failed after the edit"
 TAMPERED = "the repository itself was changed"
+SETTLED_S = 0.5
 TAMPERED_NEXT = (
     "Nothing of this action was taken, and none of that runs in Rondel's own git. See what it is and undo it "
     "if it was not you (git config --local --list, ls .git/hooks); going on with the session accepts it"
@@ -62,9 +63,8 @@ class Tools:
     clock: Callable[[], datetime]
     build: Callable[[AgentSettings], Agent] = roster.build
     places: tuple[Path, ...] = ()  # where actions write, besides the session's folder
-    changed: Callable[[AgentSettings], str] = lambda _: (
-        ""
-    )  # what of an agent is not as the person consented to
+    # what of an agent is not as the person consented to
+    changed: Callable[[AgentSettings], str] = lambda _: ""
 
 
 @dataclass(frozen=True)
@@ -416,6 +416,9 @@ class Performer(Generic[S]):
         if not isinstance(before, dict):
             return ""
         after = await _patiently(self._tools.workspaces.state)
+        if differences(before, after):  # git writes a log, then the branch: what is changed stays so
+            await asyncio.sleep(SETTLED_S)
+            after = await _patiently(self._tools.workspaces.state)
         found = differences(before, after)
         if found:
             await self._write_state(self._state_note(job), after)

@@ -116,7 +116,8 @@ def _pytest(python: str, coverage: str, source: list[str]) -> str:
 def brought(look: Look) -> Iterable[Brought]:
     """What of the repository would run to test it, where the settings do not say how."""
     head = _commit(look, "HEAD")
-    if head and any(map(_TEST_FILE.search, look.git("ls-tree", "-r", "--name-only", "-z", head).split("\0"))):
+    names = look.git("ls-tree", "-r", "--name-only", "-z", END, head).split("\0") if head else ()
+    if any(map(_TEST_FILE.search, names)):
         yield Brought("tests", "python3 -m pytest -q")
     yield from _environments(look)
 

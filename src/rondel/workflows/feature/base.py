@@ -56,10 +56,10 @@ def brought_tests(look: Look) -> list[Brought]:
     head = look.git(*_COMMIT, "HEAD^{commit}", check=False).strip()
     command = find_checks(look, head) if head else ""
     if command.startswith("npm"):
-        scripts = _scripts(look.git("show", f"{head}:package.json"))
+        scripts = _scripts(look.git("show", END, f"{head}:package.json"))
         meant = [f"{n}: {scripts[n]}" for n in ("pretest", "test", "posttest") if n in scripts]
     elif command.startswith("make"):
-        meant = _recipe(look.git("show", f"{head}:Makefile"))
+        meant = _recipe(look.git("show", END, f"{head}:Makefile"))
     else:
         meant = []
     return [Brought("tests", "\n".join((command, *meant)))] if command else []
