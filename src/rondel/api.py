@@ -22,7 +22,7 @@ from typing import Any
 import platformdirs
 
 from rondel import config as settings
-from rondel.agents import roster
+from rondel.agents import reaper, roster
 from rondel.agents.base import Agent
 from rondel.agents.branches import Branches
 from rondel.agents.restore import cut_short, restore
@@ -172,12 +172,14 @@ class Hall:
 
     def consent(self, parts: Iterable[Part]) -> int:
         """Record that the person consents; how much of it is new."""
+        _require_person()
         added = consents.give(self.root, parts, now())
         self._forget_settings()
         return added
 
     def allow(self, commands: Mapping[str, str]) -> int:
         """Record that the person allows commands of tasks, each by its digest; how many are new."""
+        _require_person()
         added = consents.allow(self.root, commands, now())
         self._forget_settings()
         return added
@@ -626,6 +628,14 @@ class Hall:
                     shows = command_line("trust")
                     return f"{path} of {part.name} has changed while this ran; `{shows}` shows it"
         return ""
+
+
+def _require_person() -> None:
+    """NeedsConsent where what asks was started by a driver: an agent does not say yes for the person."""
+    if os.environ.get(reaper.MARK):
+        raise NeedsConsent(
+            "this was typed by something that Rondel started; only you can say yes, at a terminal"
+        )
 
 
 def _is_needed(part: Part, workflow: str, edits: bool, goes_without: bool) -> bool:

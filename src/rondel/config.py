@@ -8,6 +8,8 @@ that counts which is harmless or which the person consented to (`rondel.trust`).
 
 from __future__ import annotations
 
+import os
+import stat
 import tomllib
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ Count = Annotated[int, Field(ge=1)]
 
 FALLBACK = {"review": "checks"}  # what serves a workflow where no agent is installed; others: manual
 NOTHING_ADMITTED = Admitted({})
+SETTINGS_MAX = 10_000_000  # bytes of a file: `pyproject.toml` holds more than ours
 BUILT_IN = ("manual", "checks")  # agents that need no table
 
 
@@ -151,8 +154,14 @@ def load(
     )
     merged = admitted.settings
     file = _check(merged, source, workflows, kinds)
-    agents = {name: _settings(name, table, root) for name, table in file.agents.items()}
-    theirs = _sub(brought, "agents", root / source)  # a role of one that is left out is left out with it
+    theirs = _sub(brought, "agents", root / source)
+    counting = {name for name in theirs if f"agents.{name}" not in {p.name for p in admitted.left_out}}
+    by_repository = {n for n in counting if isinstance(t := theirs[n], dict) and "command" in t}
+    agents = {
+        name: _settings(name, table, root, root if name in by_repository else own.parent)
+        for name, table in file.agents.items()
+    }
+    # A role of an agent that is left out is left out with it.
     roles = {r: n for r, n in file.roles.items() if n in agents or n in BUILT_IN_KINDS or n not in theirs}
     _check_roles(roles, source, workflows, {*agents, *BUILT_IN, *detected})
     tables = {w: t for w in workflows if isinstance(t := merged.get(w), dict)}
@@ -205,7 +214,7 @@ def _files(root: Path) -> list[tuple[Path, tuple[str, ...]]]:
 def _parse(path: Path) -> dict[str, object]:
     try:
         with machine("read", path):
-            return tomllib.loads(path.read_text(encoding="utf-8"))
+            return tomllib.loads(_content(path).decode())
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except UnicodeDecodeError as e:
@@ -216,6 +225,18 @@ def _parse(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path} is nested too deeply") from None
     except OSError as e:
         raise ConfigError(f"{path} cannot be read: {e.strerror}") from e
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file of settings; ConfigError where that is no file, or one without an end."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as f:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode) or info.st_size > SETTINGS_MAX:
+            raise ConfigError(
+                f"{path} is no regular file of at most {SETTINGS_MAX} bytes; settings are not read"
+            )
+        return f.read(SETTINGS_MAX)
 
 
 def _sub(table: dict[str, object], key: str, path: Path) -> dict[str, object]:
@@ -284,7 +305,7 @@ def _keys(parents: list[str], workflows: frozenset[str]) -> list[str]:
     return sorted(model.model_fields) if model else []
 
 
-def _settings(name: str, table: AgentTable, root: Path) -> AgentSettings:
+def _settings(name: str, table: AgentTable, root: Path, beside: Path) -> AgentSettings:
     command = table.command
     return AgentSettings(
         name=name,
@@ -298,6 +319,7 @@ def _settings(name: str, table: AgentTable, root: Path) -> AgentSettings:
         pass_env=tuple(table.pass_env),
         script=table.script,
         root=root,
+        beside=beside,
         options=dict(table.options),
     )
 

@@ -203,7 +203,7 @@ def test_a_program_beside_the_settings_is_found_from_any_workspace(tmp_path):
     (tmp_path / "agent.py").write_text("print('mine')")
     request(tmp_path)
     (tmp_path / "work" / "agent.py").write_text("print('brought by a checkout')")
-    reply = ask(agent(sys.executable, "agent.py", root=tmp_path), request(tmp_path))
+    reply = ask(agent(sys.executable, "agent.py", beside=tmp_path), request(tmp_path))
     assert reply.text == "mine\n"
 
 

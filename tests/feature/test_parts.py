@@ -106,7 +106,7 @@ class Tree:
     def git(self, *args: str, check: bool = True) -> str:
         if args[0] == "ls-tree":
             return "\0".join(self.files)
-        return self.files[args[1].partition(":")[2]]
+        return self.files[args[-1].partition(":")[2]]
 
 
 @pytest.mark.parametrize(

@@ -390,3 +390,102 @@ def test_one_s_own_repository_asks_nothing_that_it_did_not_before(repo, env):
     rondel(repo, env, "init", "--no-plugin")
     assert "nothing here needs your consent" in rondel(repo, env, "trust").stderr
     assert not os.path.lexists(repo / ".git/rondel")
+
+
+# -- programs by a bare name ------------------------------------------------------------
+
+
+def program(marker: Path) -> str:
+    return f'#!/bin/sh\necho "key=$ANTHROPIC_API_KEY" >> {shlex.quote(str(marker))}\necho fine\n'
+
+
+def on_path(env: dict[str, str], folder: Path, name: str) -> dict[str, str]:
+    """The person has a program of this name."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text('#!/bin/sh\necho "it is me" >&2\nexit 1\n')
+    (folder / name).chmod(0o755)
+    return {**env, "PATH": f"{folder}:{env['PATH']}", "ANTHROPIC_API_KEY": "sk-secret"}
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "opencode"])
+@pytest.mark.parametrize("settings", ["", '[roles]\ndefault = "{name}"\n'])
+def test_a_file_named_like_a_vendors_program_is_not_that_program(repo, env, marker, tmp_path, name, settings):
+    put(
+        repo, env, {name: program(marker)} | ({"rondel.toml": settings.format(name=name)} if settings else {})
+    )
+    env = on_path(env, tmp_path / "bin", name)
+    for words in (("agents",), ("review", "--quick")):
+        rondel(repo, env, *words)
+    assert not marker.exists()
+
+
+def test_a_file_named_like_the_persons_own_program_is_not_that_program(repo, env, marker, tmp_path):
+    person(env, '[agents.mine]\nkind = "command"\ncommand = ["mytool", "x"]\n[roles]\ndefault = "mine"\n')
+    put(repo, env, {"mytool": program(marker)})
+    rondel(repo, on_path(env, tmp_path / "bin", "mytool"), "review", "--quick")
+    assert not marker.exists()
+
+
+# -- who says yes -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [("trust", "--yes"), ("generate", "profile", "new", "mine")])
+def test_what_a_driver_started_does_not_say_yes_for_the_person(repo, env, marker, words):
+    put(repo, env, agent(marker))
+    done = rondel(repo, {**env, "RONDEL_CHILD": "0"}, *words)
+    assert done.returncode == 3
+    assert "only you can say yes" in done.stderr
+    assert json.loads(rondel(repo, env, "trust", "--json").stdout)["parts"][0]["consented"] is False
+
+
+# -- settings that never end ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rondel.toml", "pyproject.toml"])
+@pytest.mark.parametrize("kind", ["fifo", "zero", "folder", "large"])
+def test_settings_that_are_no_file_are_refused_at_once(repo, env, name, kind):
+    place = repo / name
+    match kind:
+        case "fifo":
+            os.mkfifo(place)
+        case "zero":
+            place.symlink_to("/dev/zero")
+        case "folder":
+            place.mkdir()
+        case _:
+            with place.open("wb") as f:
+                f.truncate(20_000_000)
+    for words in (("review",), ("trust",), ("doctor",)):
+        done = rondel(repo, env, *words)
+        assert done.returncode in (1, 2), done.stderr
+        assert name in done.stderr + done.stdout
+
+
+# -- what a yes is to -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ('["./scripts/../m.sh"]', "m.sh"),
+        ('["../repo/m.sh"]', "m.sh"),
+        ('["{root}/m.sh"]', "m.sh"),
+        ('"bash {root}/scripts/../m.sh"', "m.sh"),
+        ('["bash", "-c", "true"]\nenv = {{ BASH_ENV = "{root}/m.sh" }}', "m.sh"),
+        ('"make test"', "Makefile"),
+        ('["/usr/bin/make", "-s", "test"]', "GNUmakefile"),
+        ('"cd . && npm test"', "package.json"),
+    ],
+)
+def test_a_file_that_would_run_asks_again_when_it_changes(repo, env, command, file):
+    table = f'[agents.mine]\nkind = "command"\ncommand = {command.format(root=repo)}\n'
+    put(repo, env, {"rondel.toml": table, file: "one\n", "scripts/x": "x\n"})
+
+    def consented() -> bool:
+        (found,) = json.loads(rondel(repo, env, "trust", "--json").stdout)["parts"]
+        return bool(found["consented"])
+
+    rondel(repo, env, "trust", "--yes")
+    assert consented()
+    (repo / file).write_text("two\n")
+    assert not consented()

@@ -69,17 +69,17 @@ class CommandAgent:
         return shutil.which(self._argv()[0])
 
     def _argv(self) -> tuple[str, ...]:
-        """The command; its first word that names a file beside `rondel.toml` is that file.
+        """The command; its first word that names a file beside the settings that say it is that file.
 
-        So the program is the person's own, wherever it runs, and not what a checkout brings.
+        So the program is the one that was meant, wherever it runs, and not what a checkout brings.
         """
         words = self._settings.command
         if len(words) == 1 and len(words[0].split()) > 1:
             return ("bash", "-c", words[0])
-        root = self._settings.root
+        beside = self._settings.beside
         for n, word in enumerate(words):
-            if root is not None and not Path(word).is_absolute() and (root / word).is_file():
-                return (*words[:n], str((root / word).absolute()), *words[n + 1 :])
+            if beside is not None and not Path(word).is_absolute() and (beside / word).is_file():
+                return (*words[:n], str((beside / word).absolute()), *words[n + 1 :])
         return words
 
     def _env(self, request: Request) -> dict[str, str]:

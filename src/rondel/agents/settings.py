@@ -24,7 +24,8 @@ class AgentSettings:
     pass_env: tuple[str, ...] = ()
     script: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
-    root: Path | None = None  # the folder of rondel.toml, where `command` and `script` are looked for
+    root: Path | None = None  # the repository's folder; a relative `script` counts from it
+    beside: Path | None = None  # the folder of the file that says `command`: a file there is meant first
 
     @property
     def clocks(self) -> Clocks:

@@ -268,11 +268,15 @@ class CliAgent(ABC):
         return start.carried + usage
 
     def _program(self) -> tuple[str, ...]:
-        """The CLI's own words: `command` of the settings, a file beside `rondel.toml` by its full path."""
-        words = self.settings.command or (self.kind,)
-        root = self.settings.root
-        if root is not None and not Path(words[0]).is_absolute() and (root / words[0]).is_file():
-            return (str((root / words[0]).absolute()), *words[1:])
+        """The CLI's own words: `command` of the settings, a file beside them by its full path.
+
+        Without a `command` it is the program of that name on the PATH, never a file of the repository.
+        """
+        words, beside = self.settings.command, self.settings.beside
+        if not words:
+            return (self.kind,)
+        if beside is not None and not Path(words[0]).is_absolute() and (beside / words[0]).is_file():
+            return (str((beside / words[0]).absolute()), *words[1:])
         return words
 
     def _words(self, request: Request) -> tuple[str, ...]:

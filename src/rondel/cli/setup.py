@@ -171,7 +171,7 @@ def _program(table: AgentSettings) -> str | None:
     if not table.command:
         return "configured"
     first = table.command[0]
-    beside = table.root / first if table.root else Path(first)
+    beside = table.beside / first if table.beside else Path(first)
     return str(beside) if beside.is_file() else shutil.which(first)
 
 

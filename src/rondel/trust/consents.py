@@ -116,8 +116,13 @@ def git_folder(root: Path) -> Path | None:
 
 
 def lookup(root: Path, path: str) -> Found | None:
-    """What is at a path of the repository; a file that cannot be read has no digest."""
-    place = root / path
+    """What is at a path of the repository; a file that cannot be read has no digest.
+
+    None for a path that leads out of it, however it is written.
+    """
+    place = Path(os.path.normpath(root / path))
+    if not place.is_relative_to(os.path.normpath(root)) or place == root:
+        return None
     try:
         mode = place.stat().st_mode
     except (OSError, ValueError):

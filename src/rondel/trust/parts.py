@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,16 @@ from rondel.model.digests import digest
 
 FILES_MAX = 200  # of one part
 WORDS_MAX = 2000
+STANDS_FOR = {  # programs, and the files that say what they run
+    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
+    **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "tox": ("tox.ini",),
+    "nox": ("noxfile.py",),
+    "rake": ("Rakefile",),
+    "invoke": ("tasks.py",),
+}
 _BREAKS = re.compile(r"[\s\"'`;|&<>(){}$=,:@]+")
 
 
@@ -94,6 +105,7 @@ def named_files(texts: Iterable[str], look: Lookup) -> list[tuple[str, str]]:
     that Python runs, or a module. Too many are no harm: they are only asked about again.
     """
     words = list(dict.fromkeys(w for text in texts for w in (text, *_BREAKS.split(text)) if w))[:WORDS_MAX]
+    words += [name for word in words for name in STANDS_FOR.get(word.rpartition("/")[2], ())]
     found: dict[str, str] = {}
     folders: list[str] = []
     for word in words:
@@ -118,8 +130,8 @@ def _paths(word: str) -> list[str]:
     plain = word.lstrip("/").removeprefix("./")
     _, _, below = plain.partition("/")
     module = plain.replace(".", "/")
-    paths = [plain, below, f"{module}.py", f"{module}/__main__.py"] if plain.strip("./") else []
-    return [path for path in dict.fromkeys(paths) if path and ".." not in path.split("/")]
+    paths = [word, plain, below, f"{module}.py", f"{module}/__main__.py"] if plain.strip("./") else []
+    return list(dict.fromkeys(map(posixpath.normpath, filter(None, paths))))
 
 
 def difference(old: Sequence[str], new: Sequence[str]) -> list[str]:
