@@ -90,8 +90,8 @@ def test_a_session_whose_last_task_was_taken_back_is_not_completed(tasks):
     assert "IMPL-2" in said.err
 
 
-@pytest.mark.parametrize("how", ["rebase", "squash", "declared"])
-def test_what_was_rebased_squashed_or_declared_done_is_no_loss(tasks, how):
+@pytest.mark.parametrize("how", ["rebase", "reword", "squash", "declared"])
+def test_what_was_rebased_reworded_squashed_or_declared_done_is_no_loss(tasks, how):
     assert tasks.rondel("task", "run").code == 0
     tasks.git("branch", "-q", "done")
     tasks.git("reset", "-q", "--hard", "HEAD~2")
@@ -105,6 +105,10 @@ def test_what_was_rebased_squashed_or_declared_done_is_no_loss(tasks, how):
         tasks.git("commit", "-qm", "other")
     if how == "rebase":
         tasks.git("cherry-pick", "done~1", "done")
+    if how == "reword":
+        for commit in ("done~1", "done"):
+            tasks.git("cherry-pick", "--no-commit", commit)
+            tasks.git("commit", "-qm", "in words of my own")
     if how == "squash":
         tasks.git("merge", "-q", "--squash", "done")
         tasks.git("commit", "-q", "--no-edit")

@@ -80,13 +80,18 @@ class Branches:
         return lost
 
     def _gone(self, held: Held, session: str, edit: Edited) -> Lost | None:
-        """That an edit is not there; None where it is, were it rebased, merged or squashed."""
+        """That an edit is not there; None where it is, were it rebased, merged, squashed or reworded."""
         commits = {*held.named.get(value_of(session, edit.action), ()), edit.commit}
         if any(commit not in held.undone and commit in held.commits for commit in commits):
             return None
         by = held.reverted_by(commits)
         is_there = self._trees.git.run("merge-base", "--is-ancestor", END, edit.commit, held.tip).ok
-        return None if is_there and not by else Lost(edit, by)
+        return None if not by and (is_there or self._is_reworded(held, edit)) else Lost(edit, by)
+
+    def _is_reworded(self, held: Held, edit: Edited) -> bool:
+        """Whether another commit of the branch makes the same change."""
+        same = self._trees.git.run("cherry", END, held.tip, edit.commit, f"{edit.commit}^")
+        return same.ok and same.out.startswith("- ")
 
     def back(self, lost: Sequence[Lost]) -> str:
         """What has these edits back where it is typed on their branch; empty where git does not have them."""
