@@ -99,13 +99,14 @@ def _completed(state: State, task: Task, words: Write | None = None, **facts: Js
     """A task is completed: its summary and the documents show it, then its file says it.
 
     In a session that was begun here the file says it with the engine's mark: without that
-    mark nobody's `completed` counts.
+    mark nobody's `completed` counts. In another one it says more than that only of an edit: which commit
+    it is, so that its loss is seen.
     """
     after = _with(state, task, TaskStatus.COMPLETED)
     if words is not None:
         after = replace(after, summaries=after.summaries | {words.path.rpartition("/")[2]})
     drawn = draw(after) if due_now(after) else []
-    completion: dict[str, Json] = {name: fact for name, fact in facts.items() if fact}
+    completion: dict[str, Json] = dict(facts) if facts.get("commit") else {}
     if state.begun is not None:
         number = state.work.get(task.id, NO_WORK).number
         completion = {**facts, "mark": completion_mark(state.begun, task.id, number)}
