@@ -167,7 +167,7 @@ def test_complete_rounds_are_frozen():
 
 
 def test_the_first_actions_look_at_the_standards_and_the_change_together():
-    files = {".rondel/parts/round-1/target.json": json.dumps({"base": "a", "head": "b", "branch": "main"})}
+    files = {".rondel/parts/round-1/target.json": json.dumps({"base": "a" * 40, "head": "b" * 40})}
     state = read(files, current_phase="context", phase_number=1)
     assert [(type(a), a.path.rpartition("/")[2]) for a in plan(state)] == [
         (Probe, "standards.json"),

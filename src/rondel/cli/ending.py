@@ -137,8 +137,11 @@ def _unsigned(hall: Hall) -> Iterator[str]:
     A program that signs may ask something, and is named by settings that agents can write: no git of ours
     starts one.
     """
-    signs = hall.look.git("config", "--type=bool", "--get", "commit.gpgSign", check=False).strip() == "true"
-    if signs and "\ngpgsig" not in hall.look.git("cat-file", "commit", "HEAD"):
+    git = hall.look.git
+    said = git("config", "--type=bool", "--show-scope", "--get-all", "commit.gpgSign", check=False)
+    scopes = [line.split("\t") for line in said.splitlines()]
+    values = [value for scope, value in scopes if scope != "command"]  # which is what we say ourselves
+    if values[-1:] == ["true"] and "\ngpgsig" not in hall.look.git("cat-file", "commit", "HEAD"):
         yield "the merge commit is not signed; to sign it: git commit --amend --no-edit -S"
 
 
