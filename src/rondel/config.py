@@ -8,8 +8,6 @@ that counts which is harmless or which the person consented to (`rondel.trust`).
 
 from __future__ import annotations
 
-import os
-import stat
 import tomllib
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
@@ -21,9 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rondel.agents.roster import VENDORS
 from rondel.agents.settings import AgentSettings
-from rondel.errors import ConfigError
+from rondel.errors import ConfigError, RondelError
 from rondel.model.roles import match_role
 from rondel.model.trouble import machine
+from rondel.store import files
 from rondel.trust.admit import Admitted, admit
 from rondel.trust.consents import lookup
 from rondel.trust.keys import BUILT_IN_KINDS, Key
@@ -214,7 +213,7 @@ def _files(root: Path) -> list[tuple[Path, tuple[str, ...]]]:
 def _parse(path: Path) -> dict[str, object]:
     try:
         with machine("read", path):
-            return tomllib.loads(_content(path).decode())
+            return tomllib.loads(files.read_regular(path, SETTINGS_MAX).decode())
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except UnicodeDecodeError as e:
@@ -225,18 +224,8 @@ def _parse(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path} is nested too deeply") from None
     except OSError as e:
         raise ConfigError(f"{path} cannot be read: {e.strerror}") from e
-
-
-def _content(path: Path) -> bytes:
-    """What is in a file of settings; ConfigError where that is no file, or one without an end."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb") as f:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode) or info.st_size > SETTINGS_MAX:
-            raise ConfigError(
-                f"{path} is no regular file of at most {SETTINGS_MAX} bytes; settings are not read"
-            )
-        return f.read(SETTINGS_MAX)
+    except RondelError as e:
+        raise ConfigError(str(e)) from e
 
 
 def _sub(table: dict[str, object], key: str, path: Path) -> dict[str, object]:

@@ -204,16 +204,19 @@ TASK = {
 }
 
 
+def start_task(repo: Path, env: dict[str, str], command: str) -> None:
+    """A session with one task, which has a step with this command."""
+    rondel(repo, env, "task", "start", "One")
+    step = {"step": "one", "action": "x", "command": f"bash({command})", "output_to": "o"}
+    place = repo / ".workflow/WFS-one/.task/IMPL-1.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps({**TASK, "flow_control": {"pre_analysis": [step]}}))
+
+
 @pytest.mark.parametrize(("said", "runs"), [("", False), ("yes", False), ("all", True)])
 def test_a_repository_does_not_allow_its_own_commands(repo, env, marker, said, runs):
     put(repo, env, {"rondel.toml": "[task]\ntrust_commands = true\n"})
-    rondel(repo, env, "task", "start", "One")
-    flow = {
-        "pre_analysis": [{"step": "one", "action": "x", "command": f"bash(touch {marker})", "output_to": "o"}]
-    }
-    place = repo / ".workflow/WFS-one/.task/IMPL-1.json"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps({**TASK, "flow_control": flow}))
+    start_task(repo, env, f"touch {marker}")
     done = rondel(repo, {**env, "RONDEL_TRUST": said}, "task", "run")
     assert done.returncode == 3, done.stderr
     assert marker.exists() is runs
@@ -222,13 +225,7 @@ def test_a_repository_does_not_allow_its_own_commands(repo, env, marker, said, r
 
 
 def test_task_allow_is_kept_with_the_other_consents_and_revoked_with_them(repo, env, marker):
-    rondel(repo, env, "task", "start", "One")
-    flow = {
-        "pre_analysis": [{"step": "one", "action": "x", "command": f"bash(touch {marker})", "output_to": "o"}]
-    }
-    place = repo / ".workflow/WFS-one/.task/IMPL-1.json"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps({**TASK, "flow_control": flow}))
+    start_task(repo, env, f"touch {marker}")
     rondel(repo, env, "task", "allow", "--all")
     assert f"touch {marker}" in consents(repo, env).read_text()
     assert "taken back: 1" in rondel(repo, env, "trust", "--revoke").stderr

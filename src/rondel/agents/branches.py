@@ -101,9 +101,10 @@ class Branches:
             return ""
         merged = ["git merge " + " ".join(c[:12] for c in heads.out.split())] if heads is not None else []
         reverts = dict.fromkeys(commit for gone in lost for commit in gone.reverted_by)
+        if not reverts:
+            return " && ".join(merged)
         order = self._trees.git.run("rev-list", "--no-walk=sorted", "--topo-order", END, *reverts).out.split()
-        undone = ["git revert --no-edit " + " ".join(c[:12] for c in order)] if reverts else []
-        return " && ".join((*merged, *undone))
+        return " && ".join((*merged, "git revert --no-edit " + " ".join(c[:12] for c in order)))
 
     def accept(self, session: str, branch: str) -> None:
         """From now on the branch is where a session's work goes, and goes on from."""

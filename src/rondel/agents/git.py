@@ -22,10 +22,10 @@ from pathlib import Path
 
 from rondel.agents import reflocks
 from rondel.agents.environment import clean_env
-from rondel.agents.gitconfig import overrides, own_filters
+from rondel.agents.gitconfig import not_started, overrides, own_filters
 from rondel.errors import GitError, MachineTrouble
 from rondel.model.refs import END, is_operand
-from rondel.model.trouble import trouble, trouble_of, trouble_said
+from rondel.model.trouble import trouble_of, trouble_said
 
 TIMEOUT_S = 600.0
 _CONFIG = (
@@ -227,11 +227,7 @@ class Git:
                 pass_fds=held.get(),  # a git that outlives its killed driver keeps the lock until it ends
             )
         except OSError as e:
-            if (why := trouble(e)) is not None:
-                raise MachineTrouble(f"git cannot run in {str(self.folder)!r}: {why}") from e
-            if e.filename == "git":
-                raise GitError("git is not installed, or not on the PATH") from e
-            raise GitError(f"git cannot run in {self.folder}: {e.strerror}") from e
+            raise not_started(self.folder, e) from e
         try:
             out, err = child.communicate(stdin, timeout=timeout_s)
         except BaseException as e:

@@ -239,17 +239,22 @@ def _list(options: list[str], folder: Path, env: Mapping[str, str]) -> list[byte
     return _said(argv, folder, env).split(b"\0")
 
 
+def not_started(folder: Path, error: OSError) -> GitError | MachineTrouble:
+    """Why git did not start at all."""
+    if (why := trouble(error)) is not None:
+        return MachineTrouble(f"git cannot run in {str(folder)!r}: {why}")
+    if error.filename == "git":
+        return GitError("git is not installed, or not on the PATH")
+    return GitError(f"git cannot run in {folder}: {error.strerror}")
+
+
 def _said(argv: list[str], folder: Path, env: Mapping[str, str]) -> bytes:
     try:
         done = subprocess.run(
             argv, cwd=folder, env=dict(env), capture_output=True, timeout=READ_S, check=False
         )
     except OSError as e:
-        if (why := trouble(e)) is not None:
-            raise MachineTrouble(f"git cannot run in {str(folder)!r}: {why}") from e
-        if e.filename == "git":
-            raise GitError("git is not installed, or not on the PATH") from e
-        raise GitError(f"git cannot run in {folder}: {e.strerror}") from e
+        raise not_started(folder, e) from e
     except subprocess.TimeoutExpired as e:
         raise GitError(f"git did not read its configuration within {READ_S:g} s in {folder}") from e
     if done.returncode:

@@ -141,7 +141,7 @@ def _unsigned(hall: Hall) -> Iterator[str]:
     said = git("config", "--type=bool", "--show-scope", "--get-all", "commit.gpgSign", check=False)
     scopes = [line.split("\t") for line in said.splitlines()]
     values = [value for scope, value in scopes if scope != "command"]  # which is what we say ourselves
-    if values[-1:] == ["true"] and "\ngpgsig" not in hall.look.git("cat-file", "commit", "HEAD"):
+    if values[-1:] == ["true"] and "\ngpgsig" not in git("cat-file", "commit", "HEAD"):
         yield "the merge commit is not signed; to sign it: git commit --amend --no-edit -S"
 
 

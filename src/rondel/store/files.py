@@ -128,20 +128,23 @@ def read(path: Path | str, size_max: int = SIZE_MAX) -> bytes | None:
     """The bytes of a regular file; None when there is none. Never waits for a pipe."""
     with disk.explained("read", path):
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            return read_regular(path, size_max)
         except FileNotFoundError:
             return None
-        try:
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode):
-                raise RondelError(f"{os.fspath(path)!r} is not a regular file; move it away")
-            if found.st_size > size_max:
-                raise RondelError(
-                    f"{os.fspath(path)!r} has {found.st_size} bytes; at most {size_max} are read"
-                )
-            return read_open(fd, found.st_size)
-        finally:
-            os.close(fd)
+
+
+def read_regular(path: Path | str, size_max: int) -> bytes:
+    """The same, for who has words of their own for what the system refuses."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise RondelError(f"{os.fspath(path)!r} is not a regular file; move it away")
+        if found.st_size > size_max:
+            raise RondelError(f"{os.fspath(path)!r} has {found.st_size} bytes; at most {size_max} are read")
+        return read_open(fd, found.st_size)
+    finally:
+        os.close(fd)
 
 
 def read_open(fd: int, size: int) -> bytes:
