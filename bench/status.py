@@ -67,13 +67,16 @@ class Watch:
             return
         path = args[0]
         if path.startswith(self._root):
-            (self.files if event == "open" else self.folders).append(path)
+            flags = args[2] if event == "open" and isinstance(args[2], int) else 0
+            if not flags & os.O_PATH:  # that is a look at a name, and no read
+                is_file = event == "open" and not flags & os.O_DIRECTORY
+                (self.files if is_file else self.folders).append(path)
 
 
 def _status(root: Path) -> int:
     """What the command does, less the printing."""
     hall = Hall(root)
-    rows = [summary_json(ref, found) for ref, found in hall.survey()]
+    rows = [summary_json(hall, ref, found) for ref, found in hall.survey()]
     return len(rows)
 
 

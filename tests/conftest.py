@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("support")
+# A clock says nothing on a machine that others use, too.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
 
 from modelserver import FakeModel  # noqa: E402 - after the rewriting is asked for
 from support import follow  # noqa: E402
@@ -22,9 +26,10 @@ def _where_tests_work(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _person_who_said_yes():
-    """Tests write the settings that they use: nobody has to be asked."""
+def _person_who_said_yes(tmp_path_factory):
+    """Tests write the settings that they use: nobody has to be asked. Their state folder is their own."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         for name, value in YES.items():
             patch.setenv(name, value)
         yield

@@ -102,6 +102,22 @@ def test_a_wrong_setting_is_named_with_its_value_and_what_is_allowed(tmp_path, t
     assert str(e.value).count("rondel.toml") == 1, "one line for one mistake"
 
 
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ('"~/bin/agent"', ["{home}/bin/agent"]),
+        (
+            '["~/bin/agent", "--with", "~/x", "a~/b", "~"]',
+            ["{home}/bin/agent", "--with", "{home}/x", "a~/b", "~"],
+        ),
+        ('"~/bin/agent --quick"', ["~/bin/agent --quick"]),  # a shell reads it
+    ],
+)
+def test_a_command_in_the_home_folder_is_found_there(tmp_path, command, expected):
+    found = load(tmp_path, f'[agents.a]\nkind = "command"\ncommand = {command}\n').agents["a"].command
+    assert list(found) == [word.format(home=tmp_path / "home") for word in expected]
+
+
 def test_a_file_that_is_not_utf_8_is_named(tmp_path):
     (tmp_path / "rondel.toml").write_bytes(b"# caf\xe9\n")
     with pytest.raises(ConfigError, match=r"rondel\.toml.*UTF-8"):

@@ -9,12 +9,12 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,18 +22,25 @@ from typing import Any
 import platformdirs
 
 from rondel import config as settings
+from rondel import paths
 from rondel.agents import reaper, roster
 from rondel.agents.base import Agent
 from rondel.agents.branches import Branches
+from rondel.agents.clone import object_folders
+from rondel.agents.git import Git
+from rondel.agents.gitconfig import ask_about
 from rondel.agents.restore import cut_short, restore
 from rondel.agents.settings import AgentSettings
+from rondel.agents.workers import Workers
 from rondel.agents.workspaces import Workspaces
 from rondel.agents.worktrees import Worktrees
 from rondel.engine import control
+from rondel.engine.adoption import adopt, claims
 from rondel.engine.branch import Loss, loss_of, see_branch
 from rondel.engine.driver import View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
+from rondel.engine.judged import at_base
 from rondel.engine.ledger import usage_of
 from rondel.engine.look import RepositoryLook
 from rondel.engine.lost import lost
@@ -42,30 +49,41 @@ from rondel.engine.onto import move_onto, own_branch
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
-from rondel.engine.session import Session, newer_documents, restored
+from rondel.engine.session import Session, new_identity, newer_documents, restored
 from rondel.errors import ConfigError, GitError, MachineTrouble, NeedsConsent, RondelError, UsageError
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
 from rondel.model.commands import command_line
 from rondel.model.consent import Brought, Everything
+from rondel.model.decisions import DECIDED
 from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
+from rondel.model.jsons import parse_json
 from rondel.model.outcomes import NO_USAGE, Usage
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem, Status, Summary
+from rondel.model.summary import FOREIGN_SESSION, Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
+from rondel.sandbox.box import VARIABLE as SANDBOX_VARIABLE
+from rondel.sandbox.box import Box, held, holds, own_places
+from rondel.sandbox.box import mode as sandbox_mode
+from rondel.sandbox.hosts import named
 from rondel.store import files, ours
+from rondel.store.lease import NAME as LEASE
 from rondel.store.lease import Lease, holder
 from rondel.store.locks import locked
-from rondel.store.ours import RUN
+from rondel.store.ours import OLD_RUN, RECORD, RESTORED, Restored
 from rondel.store.snapshot import DiskSnapshot
 from rondel.trust import consents
+from rondel.trust.consents import Consents
 from rondel.trust.parts import Part, brought_part
+from rondel.trust.seals import Believed, Seals
+from rondel.trust.sessions import BEGUN, Sessions
 
 SCHEMA_VERSION = 1
 ENDING_S = 2.0  # longer than a driver holds a session after it looked for the last time
 AnyWorkflow = Workflow[Any]
+Confirm = Callable[["Hall", SessionRef], bool]
 
 
 def now() -> datetime:
@@ -91,14 +109,21 @@ class Hall:
         trust: str | None = None,
     ) -> None:
         """`trust` is what the person says of all of the repository, as RONDEL_TRUST does."""
-        self.root = root
+        self.root = root = root.resolve()  # once: from here on no link is followed
         self._given = workflows
         self._build = build
         self._loaded: dict[str, AnyWorkflow] = dict(workflows or {})
         self._givens: dict[str, Given] = {}
         self._trust = trust
-        self.look = RepositoryLook(root, now, self.admits)
+        self._instead: Mapping[str, bytes] = {}  # the settings of a change's base, while it is judged
+        self.look = RepositoryLook(root, now, self.admits, self._own_folder)
+        self.ask = Workers(lambda: (self._own_work_folder / "workers", self.box))
         self.asked = set[str]()  # digests of what the person was asked about in this process
+        self.confirm: Confirm = lambda _hall, _ref: False  # asks the person whether to adopt a session
+        self._known = Sessions(root)
+        if (folders := consents.git_folders(root)) is not None:
+            ask_about(folders[1].resolve(), lambda *words: self.admits(brought_git(*words)))
+        self._put_back: dict[SessionRef, list[Restored]] = {}  # by adopting; the run that follows says so
 
     @classmethod
     def open(cls, cwd: Path) -> Hall:
@@ -113,6 +138,10 @@ class Hall:
     @cached_property
     def config(self) -> settings.Config:
         """The settings of this repository, checked."""
+        return self.read_config()
+
+    def read_config(self, *, all_installed: bool = True) -> settings.Config:
+        """The settings as they are now; see `settings.load`."""
         names = frozenset(self.workflow_names())
         return settings.load(
             self.root,
@@ -121,13 +150,36 @@ class Hall:
             detected=tuple(roster.detect()),
             defaults=lambda name: self.workflow(name).settings(),
             consents=self.consents.parts,
+            all_installed=all_installed,
+            instead=self._instead,
         )
+
+    def settings_for(self, workflow: str, change: tuple[str, str] | None) -> Mapping[str, object]:
+        """A workflow's settings, as they count from now on for judging a change: those of its base."""
+        before = self._instead
+        self._instead = at_base(change, settings.REPOSITORY_FILES, self.look) if change else {}
+        if self._instead != before:
+            self._forget_settings()
+            self.__dict__.pop("box", None)
+        return self.settings(workflow)
+
+    def _judged_otherwise(self) -> list[str]:
+        """The files whose settings count as they are at a change's base, and are others now."""
+        return [
+            name
+            for name, text in self._instead.items()
+            if settings.settings_of(self.root / name, text) != settings.settings_of(self.root / name)
+        ]
 
     # -- consent ------------------------------------------------------------------------
 
     @cached_property
-    def consents(self) -> consents.Consents:
+    def consents(self) -> Consents:
         """What the person consented to in this repository."""
+        return self._consents_now()
+
+    def _consents_now(self) -> Consents:
+        """As it is now: another terminal may say yes, or take it back, while a driver runs."""
         return consents.read(self.root, self._trust or os.environ.get(consents.VARIABLE))
 
     def admits(self, brought: Brought) -> bool:
@@ -140,11 +192,23 @@ class Hall:
 
     def brought(self, workflow: str | None = None, ref: SessionRef | None = None) -> list[Part]:
         """Everything of the repository that counts only after consent: for a run, or for all."""
+        names = self.workflow_names()
         parts = list(self.config.admitted.parts)
-        for name in [workflow] if workflow else self.workflow_names():
-            flow, state = self.workflow(name), self.state(ref) if ref else None
-            parts += [self.part_of(one) for one in flow.brings(state, self.given(name), self.look)]
+        if workflow:
+            edits = self.workflow(workflow).changes_code(self.state(ref) if ref else None)
+            parts = [p for p in parts if _concerns(p, workflow, names, edits=edits)]
+        else:  # no run needs these: a file whose filter does not run is named
+            parts += [self.part_of(brought_git(*found)) for found in Git(self.root).brought().items()]
+        for name in [workflow] if workflow else names:
+            flow, given = self.workflow(name), _as_said(self.given(name), parts)
+            for one in [ref] if workflow else [None, *self._under_way(name)]:
+                state = self.state(one) if one else None
+                parts += [self.part_of(found) for found in flow.brings(state, given, self.look)]
         return list({part.digest: part for part in parts}.values())
+
+    def _under_way(self, workflow: str) -> list[SessionRef]:
+        """The sessions that are not over: what they would run may be on their branches alone."""
+        return [ref for ref in self.sessions(workflow) if not self.summary(ref).status.is_over]
 
     def lacks_consent(self, workflow: str | None = None, ref: SessionRef | None = None) -> list[Part]:
         """What of that the person did not consent to."""
@@ -152,13 +216,12 @@ class Hall:
 
     def needs_consent(self, workflow: str, ref: SessionRef | None = None) -> list[Part]:
         """What a run cannot do without: its agents, and, where it edits, set-up and tests."""
-        flow, state = self.workflow(workflow), self.state(ref) if ref else None
-        edits = flow.changes_code(state)
-        settings = {p.digest: p for p in self.config.admitted.left_out}
+        goes_without = self.workflow(workflow).goes_without
+        settings = {p.digest for p in self.config.admitted.left_out}
         return [
             part
             for part in self.lacks_consent(workflow, ref)
-            if part.digest not in settings or _is_needed(part, workflow, edits, flow.goes_without)
+            if part.digest not in settings or _is_needed(part, goes_without=goes_without)
         ]
 
     def require_consent(self, workflow: str, ref: SessionRef | None = None) -> None:
@@ -197,8 +260,73 @@ class Hall:
         self._givens.clear()
 
     def _allowed(self) -> Container[str]:
-        """As it is now: another terminal may allow a command while a driver runs."""
-        return consents.read(self.root, self._trust or os.environ.get(consents.VARIABLE)).commands
+        return self._consents_now().commands
+
+    # -- foreign sessions -----------------------------------------------------------------
+
+    def is_known(self, ref: SessionRef) -> bool:
+        """Whether this person began or adopted a session here; every other one is foreign."""
+        return self._says_yes() or self.is_recorded(ref)
+
+    def is_recorded(self, ref: SessionRef) -> bool:
+        """The same, whatever the environment says for this process."""
+        return self._known.of(ref).knows(self._all_files(ref))
+
+    def _own_folder(self, path: str) -> str:
+        """The folder of the recorded session that a path belongs to, or a file beside it; empty for none."""
+        for ref in self._places:
+            above, beside = ref.folder.rpartition("/")[0], path.rpartition("/")
+            is_beside = beside[0] == above and beside[2] in ref.beside
+            if (is_beside or path.startswith(f"{ref.folder}/")) and self.is_recorded(ref):
+                return path if is_beside else ref.folder
+        return ""
+
+    @cached_property
+    def _places(self) -> list[SessionRef]:
+        """Where sessions are; a change may name thousands of files below them."""
+        return self.sessions()
+
+    def claims(self, ref: SessionRef) -> list[str]:
+        """What a session says is done and decided, a line each: what a person adopts."""
+        return claims(ref, self.workflow(ref.workflow), self.state(ref), self.files(ref), self.artifacts(ref))
+
+    def _says_yes(self) -> bool:
+        """The person's word for this process counts as adoption, which the first change makes true."""
+        return isinstance(self.consents.parts, Everything) and not os.environ.get(reaper.MARK)
+
+    def claim(self, ref: SessionRef) -> None:
+        """Record that a session is begun here, before anything is in its folder."""
+        self.__dict__.pop("_places", None)
+        identity = new_identity(ref.workflow, self.look)
+        self._known.of(ref).refuse_driven()
+        self._known.of(ref).record(identity, BEGUN, now(), is_open=True)
+
+    def seal(self, ref: SessionRef, path: str, data: bytes) -> bytes:
+        """A decision of the person's with their seal, for a session of theirs."""
+        return Seals(self._known.of(ref)).sealed(path, data, self._all_files(ref))
+
+    def require_known(self, ref: SessionRef) -> None:
+        """NeedsConsent where a session is foreign, and the person does not adopt it now.
+
+        Whatever goes on with a session, counts it, decides in it or merges it comes through here.
+        """
+        if self.is_recorded(ref):
+            return
+        if not (self._says_yes() or self.confirm(self, ref)):
+            raise NeedsConsent(
+                f"{ref.name} is foreign: it was not begun here, and what it says is done or decided may be "
+                f"anybody's; `{command_line('status', ref.name)}` shows it, and adopting it makes it yours",
+                then=command_line("adopt", ref.name),
+            )
+        self.adopt(ref)
+
+    def adopt(self, ref: SessionRef) -> None:
+        """Make a foreign session the person's own; what it says counts from now on."""
+        _require_person()
+        self._known.home(make=True)
+        session = self.session(ref)
+        session.check_version()
+        self._put_back[ref] = adopt(session, self.look, now())
 
     def workflow_names(self) -> list[str]:
         """The workflows, the shipped ones first."""
@@ -243,6 +371,7 @@ class Hall:
             kind_of=lambda role: config.agent_for(role).kind,
             admits=self.admits,
             allowed=self._allowed,
+            ask=self.ask,
         )
 
     def sessions(self, workflow: str | None = None) -> list[SessionRef]:
@@ -274,11 +403,27 @@ class Hall:
 
     def session(self, ref: SessionRef) -> Session[Any]:
         """An open session."""
-        return Session(self.root, ref, self.workflow(ref.workflow), self.given(ref.workflow))
+        return Session(
+            self.root, ref, self.workflow(ref.workflow), self.given(ref.workflow), self._known.of(ref)
+        )
+
+    def runtime(self, ref: SessionRef) -> Path:
+        """Where a session's lease, journal and spools are, once it runs: in the person's state folder."""
+        return self._known.of(ref).runtime
 
     def files(self, ref: SessionRef) -> Snapshot:
-        """The files of a session."""
+        """The files of a session, without decisions that count for nothing."""
+        found = self._all_files(ref)
+        seals = self._seals(ref, found)
+        return Believed(found, seals) if seals else found
+
+    def _all_files(self, ref: SessionRef) -> Snapshot:
         return DiskSnapshot(files.safe_join(self.root, ref.folder), ref.beside)
+
+    def _seals(self, ref: SessionRef, shown: Snapshot) -> Seals | None:
+        """By what decisions count; None in a foreign session, which is shown with all that it says."""
+        known = self._known.of(ref)
+        return Seals(known) if known.knows(shown) else None
 
     def state(self, ref: SessionRef) -> Any:
         """What a session's files show."""
@@ -300,15 +445,32 @@ class Hall:
 
     def summary(self, ref: SessionRef) -> Summary:
         """A session in short, with what only the outside knows: running, paused."""
-        return self._summary(ref, self.files(ref))
+        return self._summary(ref, self._all_files(ref))
 
     def status(self, ref: SessionRef) -> Summary:
         """Like `summary`, with what is seen only beside the other sessions: that one is a copy."""
         return _with_problem(self.summary(ref), self._copy(ref))
 
     def _summary(self, ref: SessionRef, snapshot: Snapshot) -> Summary:
+        seals = self._seals(ref, snapshot)
+        is_known = seals is not None or self._says_yes()
+        found = self._summary_of(ref, snapshot, seals)
+        if seals:
+            found = replace(found, problems=(*found.problems, *self._doubts(ref, snapshot, seals)))
+        return found if is_known else _as_foreign(ref, found)
+
+    def _doubts(self, ref: SessionRef, snapshot: Snapshot, seals: Seals) -> Iterator[Problem]:
+        """The decisions that do not count: those that are nobody's, and answers to what is asked again."""
+        yield from seals.problems(snapshot)
+        if old := list(seals.outdated(snapshot)):
+            asked = {question.path for question in self.waiting(ref)}
+            yield from (problem for problem in old if problem.file in asked)
+
+    def _summary_of(self, ref: SessionRef, snapshot: Snapshot, seals: Seals | None) -> Summary:
+        """The same; a session that is not on record has no runtime here."""
         flow = self.workflow(ref.workflow)
-        state = flow.read(snapshot, ref, self.given(ref.workflow))
+        shown = Believed(snapshot, seals) if seals else snapshot
+        state = flow.read(shown, ref, self.given(ref.workflow))
         found = flow.summary(state)
         if found.status is Status.DAMAGED:  # nothing goes on before it is mended
             found = replace(found, next=command_line("doctor"))
@@ -324,10 +486,14 @@ class Hall:
                 problems=(*found.problems, *gone),
                 foreign=(*found.foreign, "what was completed before its id was lost"),
             )
-        if "run/" in there:
-            found = replace(found, problems=(*found.problems, *restored(snapshot)))
-        run = f"{self.root}/{ref.folder}/{RUN}"
-        if "run/" in there and holder(run) is not None:
+        run = self.runtime(ref)
+        at_run = ours.names(run) if seals is not None else frozenset[str]()
+        if seals is not None or self._says_yes():
+            record = snapshot.data(RECORD) if RESTORED in there else None
+            run_record = ours.view(run / RESTORED) if RESTORED in at_run else None
+            found = replace(found, problems=(*found.problems, *restored(record, run_record)))
+        folder = f"{self.root}/{ref.folder}" if "lock" in there else None
+        if (folder or LEASE in at_run) and holder(run, folder) is not None:
             problems = tuple(p for p in found.problems if not p.when_idle)
             return replace(found, status=Status.RUNNING, problems=problems)
         if found.status not in (Status.DAMAGED, Status.CANCELLED):
@@ -336,7 +502,7 @@ class Hall:
             return found
         if "control" in there:
             return replace(found, status=Status.PAUSED)
-        return _with_report(found, last_report(snapshot)) if "run/" in there else found
+        return _with_report(found, last_report(run)) if REPORT in at_run else found
 
     def _loss(self, ref: SessionRef, state: Any, snapshot: Snapshot) -> Loss | None:
         """What counts as done and is not on the session's branch. Where nobody can look, nothing is said."""
@@ -358,7 +524,7 @@ class Hall:
 
     def last_report(self, ref: SessionRef) -> Report | None:
         """How the last run of a session ended, as far as anybody knows."""
-        return last_report(self.files(ref))
+        return last_report(self.runtime(ref)) if self.is_recorded(ref) else None
 
     def document(self, ref: SessionRef) -> dict[str, object]:
         """The state document of a session, as its workflow defines it."""
@@ -371,10 +537,10 @@ class Hall:
     def artifacts(self, ref: SessionRef) -> list[str]:
         """Every file of a session that is state, not runtime."""
         folder, snapshot = files.safe_join(self.root, ref.folder), self.files(ref)
-        found = (Path(here, name) for here, _, names in os.walk(folder) for name in names)
-        paths = [path.relative_to(folder).as_posix() for path in found]
-        paths += [f"../{name}" for name in ref.beside if not name.startswith(".")]
-        return sorted(p for p in paths if not p.startswith(f"{RUN}/") and snapshot.exists(p))
+        there = paths.files_below(folder)
+        there += [f"../{name}" for name in ref.beside if not name.startswith(".")]
+        runtime = (f"{OLD_RUN}/", RECORD, ours.LOCK)
+        return sorted(p for p in there if not p.startswith(runtime) and snapshot.exists(p))
 
     def artifact(self, ref: SessionRef, name: str | None, number: int | None = None) -> str | None:
         """The file that a person means: by its path, by a unique part of that, or the one that matters most.
@@ -406,15 +572,41 @@ class Hall:
                 raise UsageError(f"{name!r} may be any of: {', '.join(several[:10])}; say more of it")
 
     def doctor(self, *, repair: bool = False) -> list[tuple[str, Problem]]:
-        """What is wrong, each with its session; with `repair`, after mending what can be mended."""
+        """What is wrong, each with its session; with `repair`, after repairing what can be repaired.
+
+        In a foreign session nothing is repaired before it is adopted.
+        """
         found: list[tuple[str, Problem]] = [("", p) for p in self._cut_moves(repair=repair)]
+        found += [("", p) for p in self._left_runtimes(repair=repair)]
         for name in self.workflow_names():
-            found += self.workflow(name).doctor(str(self.root), repair=repair)
+            refs = {ref.name: ref for ref in self.sessions(name)} if repair else {}
+            repairs = partial(self._may_repair, refs) if repair else _repairs_nothing
+            found += self.workflow(name).doctor(str(self.root), repair=repairs)
         known = {(s, p.rule, p.file) for s, p in found}
         for ref, summary in self.survey():
             for problem in summary.problems:
                 if (ref.name, problem.rule, problem.file) not in known:
                     found.append((ref.name, problem))
+        return found
+
+    def _may_repair(self, refs: Mapping[str, SessionRef], name: str) -> bool:
+        """Whether what is wrong with a session may be repaired: it is the person's, or gone."""
+        try:
+            if name in refs:
+                self.require_known(refs[name])
+        except NeedsConsent:
+            return False
+        return True
+
+    def _left_runtimes(self, *, repair: bool) -> list[Problem]:
+        """Runtimes of sessions whose folders are gone."""
+        found = []
+        for left in self._known.left(now()):
+            words = f"the runtime of {left.session}, whose folder is gone, was not used for {left.days} days"
+            if repair:
+                left.remove()
+            mends = "" if repair else f"`{command_line('doctor', '--repair')}` removes it"
+            found.append(Problem("runtime-left", str(left.run), words, mends, repaired=repair))
         return found
 
     def _cut_moves(self, *, repair: bool) -> list[Problem]:
@@ -441,7 +633,10 @@ class Hall:
         known = (
             (other, identity_of(self.files(other).json(IDENTITY))) for other in self.sessions(ref.workflow)
         )
-        return _same_id(ref, [other for other, there in known if there and there.id == own.id])
+        same = [other for other, there in known if there and there.id == own.id]
+        if self.is_recorded(ref) and not self._says_yes():  # a foreign copy stops nobody's own session
+            same = [other for other in same if self.is_recorded(other)]
+        return _same_id(ref, same)
 
     def waiting(self, ref: SessionRef) -> list[Decide]:
         """The questions a person must answer now."""
@@ -454,7 +649,7 @@ class Hall:
 
     def heartbeat(self, ref: SessionRef) -> dict[str, object]:
         """What the driver of a session last said: who works, since when."""
-        found = self.files(ref).json(f"{RUN}/{HEARTBEAT}")
+        found = parse_json(ours.view(self.runtime(ref) / HEARTBEAT)) if self.is_recorded(ref) else None
         return found if isinstance(found, dict) else {}
 
     def spent(self, ref: SessionRef) -> Usage:
@@ -471,6 +666,7 @@ class Hall:
         `seen` names files that the changes rest on, by digest: one that is still so is replaced,
         and kept aside where somebody else wrote it.
         """
+        self.require_known(ref)
         session = self.session(ref)
         wrote, kept = session.carry_out(changes, seen or {}, None)
         if changes:
@@ -481,6 +677,10 @@ class Hall:
 
     def begin(self, ref: SessionRef, lease: Lease | None = None, *, new: bool = False) -> Identity:
         """Give a session an identity, and record the branch it was begun on; a `new` one is begun here."""
+        if new:
+            self._known.home(make=True)
+        else:
+            self.require_known(ref)
         return self.session(ref).begin(self.look, lease, new=new)
 
     def check_branch(self, ref: SessionRef) -> None:
@@ -490,6 +690,7 @@ class Hall:
 
     def see_branch(self, ref: SessionRef) -> list[str]:
         """See that a session's branch holds what counts as done; gives what had to be put right."""
+        self.require_known(ref)
         session, said = self.session(ref), list[str]()
         session.begin(self.look)
         asyncio.run(see_branch(session, self.workspaces(), lambda _, f: said.append(str(f["message"]))))
@@ -514,11 +715,15 @@ class Hall:
         that is refused has then changed nothing, and the driver at work keeps to what it was
         started for.
         """
+        self.require_known(ref)
         session = self.session(ref)
         session.check_version()
         if copy := self._copy(ref):
             raise RondelError(copy.message)
-        return Lease.take(session.run, ref.name, command=_command())
+        lease = Lease.take(session.run, ref.name, folder=session.folder, command=_command())
+        if restored := self._put_back.pop(ref, ()):
+            ours.note(session.folder, restored)
+        return lease
 
     def ask_for(self, ref: SessionRef, request: Mapping[str, object], lease: Lease | None = None) -> str:
         """Write what a person asked for, before anything else, so that resuming needs no arguments."""
@@ -538,33 +743,38 @@ class Hall:
         self, ref: SessionRef, answer: str, *, path: str | None = None, comment: str = "", by: str = "person"
     ) -> Decide:
         """Answer what a session waits for. Of several who answer the same question, one does."""
+        self.require_known(ref)
         with self._one_at_a_time(ref):
             return self._decide(ref, answer, path, comment, by)
 
     def _decide(self, ref: SessionRef, answer: str, path: str | None, comment: str, by: str) -> Decide:
         question = answered(ref, self.waiting(ref), answer, path)
-        body = {"answer": answer, "by": by, "at": stamp(now()), "comment": comment}
+        shown = self.files(ref)
+        decided = {path: shown.digest(path) for path in question.inputs}
+        said = {"answer": answer, "by": by, "at": stamp(now()), "comment": comment}
+        body = {**said, "question": question.question, DECIDED: decided}
         self.change(ref, [text(question.path, json.dumps(body, indent=2, ensure_ascii=False))])
         self.session(ref).note("decision", {"action": question.path, "answer": answer, "by": by})
         return question
 
     def control(self, ref: SessionRef, word: str) -> bool:
         """Pause or stop from another terminal; whether a driver is there to hear it."""
+        self.require_known(ref)
         folder = files.safe_join(self.root, ref.folder)
         self.session(ref).check_version()
         control.leave(folder, control.Word(word))
         flow = self.workflow(ref.workflow)
         self.change(ref, flow.control(self.state(ref), word, now()))
-        return holder(folder / RUN) is not None
+        return holder(self.runtime(ref), folder) is not None
 
     def goes_on(self, ref: SessionRef) -> bool:
         """Whether a driver works on a session and will take in what was just changed.
 
         One that was about to end has ended by the time this says no.
         """
-        run = files.safe_join(self.root, ref.folder) / RUN
+        run, folder = self.runtime(ref), files.safe_join(self.root, ref.folder)
         end = time.monotonic() + ENDING_S
-        while holder(run) is not None:
+        while holder(run, folder) is not None:
             if time.monotonic() > end:
                 return True
             time.sleep(0.05)
@@ -586,23 +796,68 @@ class Hall:
         lease: Lease | None = None,
     ) -> Report:
         """Go on with a session until nothing more can be done now; a lease that is given is released then."""
+        self.require_known(ref)
+        self.settings_for(ref.workflow, self.workflow(ref.workflow).judges(self.state(ref)))
+        for name in self._judged_otherwise():
+            say(f"{name} is changed by what is reviewed: its settings count as they are at the change's base")
         self.require_consent(ref.workflow, ref)
         session = self.session(ref)
         limits = self.config.limits
         if agents_max is not None:
             limits = limits.model_copy(update={"agents_max": agents_max})
         wish = Wish(wait=wait, redo=redo, retry=retry, unpark=unpark, say=say)
-        with lease or self.hold(ref) as held:
+        with lease or self.hold(ref) as held, closing(self.ask):
             return run(session, self._tools, limits, wish, held, view)
 
     def workspaces(self) -> Workspaces:
         """Where agents work in this repository."""
-        return Workspaces(self.root, self._work_folder / f"{self.root.name}-{digest(str(self.root))[:8]}")
+        return Workspaces(self.root, self._own_work_folder, box=self.box)
+
+    @property
+    def sandbox_mode(self) -> str:
+        """Whether programs are confined: as the person's settings or their environment say."""
+        return sandbox_mode(self.config.sandbox.mode, os.environ.get(SANDBOX_VARIABLE))
+
+    def unconfined(self) -> str:
+        """Why nothing is confined here though nobody asked for that; said once per repository, then empty."""
+        if self.sandbox_mode != "auto" or holds():
+            return ""
+        return held("auto") if consents.once(self.root, "no-sandbox") else ""
+
+    @cached_property
+    def box(self) -> Box | None:
+        """What everything that runs here may reach; None where nothing is confined."""
+        mode = self.sandbox_mode
+        network = self.config.sandbox.network
+        if mode == "none" or not holds(required=mode == "required", network=network):
+            return None
+        common = self._trees.common
+        return Box(
+            read=(*map(_own_path, self.config.sandbox.read), *self._git_settings()),
+            write=tuple(map(_own_path, self.config.sandbox.write)),
+            objects=tuple(object_folders(common)),
+            hidden=(str(self.root), str(common), str(self._work_folder), *own_places()),
+            cache=str(self._own_work_folder / "cache"),
+            network=network,
+            hosts=named(self.config.sandbox.hosts),
+        )
+
+    def _git_settings(self) -> list[str]:
+        """The files of the person's own git settings: git does not work where it cannot read one of them."""
+        words = ("config", "--global", "--includes", "--list", "--show-origin", "--name-only", "-z")
+        fields = self.look.git(*words, check=False).split("\0")[::2]
+        named = {f.removeprefix("file:") for f in fields if f.startswith("file:")}
+        return sorted(str(path) for f in named if (path := Path(f).expanduser()).is_absolute())
+
+    @property
+    def _own_work_folder(self) -> Path:
+        return self._work_folder / f"{self.root.name}-{digest(str(self.root))[:8]}"
 
     @property
     def _work_folder(self) -> Path:
         root = self.config.workspaces.root
-        return Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
+        own = Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("rondel")) / "workspaces"
+        return own.resolve()
 
     def _tools(self) -> Tools:
         places = (self._work_folder, Path(tempfile.gettempdir()))
@@ -615,19 +870,37 @@ class Hall:
             self._build,
             places,
             self._changed,
+            self.box,
         )
 
     def _changed(self, agent: AgentSettings) -> str:
-        """Which file of an agent is not what it was when the settings were read; empty where none is."""
+        """What is not as it was when the settings were read: a file of an agent, or the consent to it."""
         if isinstance(self.consents.parts, Everything):  # yes to whatever it is, in this process
             return ""
-        for part in self.config.admitted.parts:
-            for path, before in part.files if part.name == f"agents.{agent.name}" else ():
+        admitted, shows = self.config.admitted, command_line("trust")
+        counting = [part for part in admitted.parts if part not in admitted.left_out]
+        for part in (part for part in counting if part.name == f"agents.{agent.name}"):
+            if part.digest not in self._consents_now().parts:
+                return f"your yes to {part.name} was taken back while this ran; `{shows}` shows it"
+            for path, before in part.files:
                 found = consents.lookup(self.root, path)
                 if found is None or found.digest != before:
-                    shows = command_line("trust")
                     return f"{path} of {part.name} has changed while this ran; `{shows}` shows it"
         return ""
+
+
+def _repairs_nothing(_session: str) -> bool:
+    return False
+
+
+def brought_git(name: str, keys: Mapping[str, str]) -> Brought:
+    """A part of the repository's git configuration, as the person consents to it."""
+    return Brought(name, "\n".join(f"{key} = {value}" for key, value in sorted(keys.items())))
+
+
+def _own_path(path: str) -> str:
+    """A path of the person's settings; `~` is their home folder."""
+    return str(Path(path).expanduser())
 
 
 def _require_person() -> None:
@@ -638,12 +911,26 @@ def _require_person() -> None:
         )
 
 
-def _is_needed(part: Part, workflow: str, edits: bool, goes_without: bool) -> bool:
-    """Whether a run of a workflow cannot do without a part of the settings."""
-    if part.name.startswith("roles."):
-        first = part.name.split(".")[1]
-        return first in ("default", workflow) and not goes_without
-    return part.name.startswith("project.") and edits
+def _as_said(given: Given, parts: Iterable[Part]) -> Given:
+    """The same where the settings say how to test and are not admitted yet: no other test is looked for."""
+    said = {part.name: part.lines[0] for part in parts if part.name.startswith("project.")}
+    test = given.test or said.get("project.test", "")
+    return replace(given, test=test, checks=given.checks or said.get("project.checks", "") or test)
+
+
+def _concerns(part: Part, workflow: str, workflows: Container[str], *, edits: bool) -> bool:
+    """Whether a part of the settings has a say in a run of a workflow: the tests have none in a review."""
+    first, _, rest = part.name.partition(".")
+    if first == "roles":
+        return rest.split(".")[0] in ("default", workflow)
+    if first in ("project", "workspaces"):
+        return edits
+    return first == workflow or first not in workflows
+
+
+def _is_needed(part: Part, *, goes_without: bool) -> bool:
+    """Whether a run that a part of the settings has a say in cannot do without it."""
+    return part.name.startswith("project.") or (part.name.startswith("roles.") and not goes_without)
 
 
 def answered(ref: SessionRef, questions: Sequence[Decide], answer: str, path: str | None) -> Decide:
@@ -685,6 +972,19 @@ def _with_report(found: Summary, report: Report | None) -> Summary:
     return found
 
 
+def _as_foreign(ref: SessionRef, found: Summary) -> Summary:
+    """A session that was not begun here: shown as it is, and nothing goes on before it is adopted."""
+    adopts = command_line("adopt", ref.name)
+    foreign = Problem(
+        FOREIGN_SESSION,
+        IDENTITY,
+        "it is foreign: not begun or adopted here, so nothing goes on with it and nothing of it counts",
+        f"`{adopts}` lists what it says is done and decided, and makes it yours",
+    )
+    then = found.next if found.status in (Status.COMPLETED, Status.CANCELLED) else adopts
+    return replace(found, problems=(foreign, *found.problems), next=then)
+
+
 def _with_problem(found: Summary, problem: Problem | None) -> Summary:
     return replace(found, problems=(*found.problems, problem)) if problem else found
 
@@ -697,13 +997,12 @@ def _same_id(ref: SessionRef, refs: Iterable[SessionRef]) -> Problem | None:
     other = next((other for other in refs if other.folder != ref.folder), None)
     if other is None:
         return None
-    made = " ".join(f"COPY/{path}" for path in (IDENTITY, RUN))
     return Problem(
         "same-id",
         IDENTITY,
         f"{ref.folder} and {other.folder} have the same id, so one is a copy of the other, and both would "
-        f"claim the same commits; `rm -r {made}`, with the copy's folder for COPY, makes it a session of "
-        "its own",
+        f"claim the same commits; `rm COPY/{IDENTITY}`, with the copy's folder for COPY, makes it a "
+        "session of its own",
     )
 
 

@@ -8,21 +8,25 @@ that counts which is harmless or which the person consented to (`rondel.trust`).
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, Literal, Self
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from rondel import paths
 from rondel.agents.roster import VENDORS
 from rondel.agents.settings import AgentSettings
-from rondel.errors import ConfigError, RondelError
+from rondel.errors import ConfigError
 from rondel.model.roles import match_role
 from rondel.model.trouble import machine
-from rondel.store import files
+from rondel.sandbox.hosts import named
 from rondel.trust.admit import Admitted, admit
 from rondel.trust.consents import lookup
 from rondel.trust.keys import BUILT_IN_KINDS, Key
@@ -32,7 +36,9 @@ Count = Annotated[int, Field(ge=1)]
 
 FALLBACK = {"review": "checks"}  # what serves a workflow where no agent is installed; others: manual
 NOTHING_ADMITTED = Admitted({})
-SETTINGS_MAX = 10_000_000  # bytes of a file: `pyproject.toml` holds more than ours
+SETTINGS_MAX = 1_000_000  # bytes of a file: `pyproject.toml` holds more than ours
+# A key of this many parts; a parser takes the square of their number.
+_LONG_KEY = re.compile(r"""(?:^|[\n{,\[])[ \t]*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){200}""")
 BUILT_IN = ("manual", "checks")  # agents that need no table
 
 
@@ -82,6 +88,38 @@ class Workspaces(_Table):
     sandbox: Literal["", "bwrap"] = ""
 
 
+class Sandbox(_Table):
+    """`[sandbox]`: what everything that runs may reach. The person's own alone."""
+
+    mode: Literal["auto", "required", "none"] = "auto"
+    network: Literal["all", "vendor", "none"] = "all"
+    hosts: list[str] = Field(default_factory=list)  # besides the vendor's, where the network is "vendor"
+    read: list[str] = Field(default_factory=list)  # besides the system and what is no secret
+    write: list[str] = Field(default_factory=list)  # besides the working copy and a temporary folder
+
+    @field_validator("read", "write")
+    @classmethod
+    def _from_the_top(cls, places: list[str]) -> list[str]:
+        for place in places:
+            if not place.startswith(("/", "~/")) and place != "~":
+                raise ValueError(f"{place!r} must begin with / or ~/; variables are not expanded")
+        return places
+
+    @field_validator("hosts")
+    @classmethod
+    def _are_hosts(cls, words: list[str]) -> list[str]:
+        named(words)
+        return words
+
+    @model_validator(mode="after")
+    def _fit(self) -> Self:
+        if self.network != "all" and self.mode == "none":
+            raise ValueError(f'network = "{self.network}" needs a sandbox, and mode = "none" asks for none')
+        if self.hosts and self.network != "vendor":
+            raise ValueError('hosts count with network = "vendor" only')
+        return self
+
+
 class _File(_Table):
     """A whole settings file, less the tables of the workflows."""
 
@@ -90,6 +128,7 @@ class _File(_Table):
     limits: Limits = Limits()
     project: Project = Project()
     workspaces: Workspaces = Workspaces()
+    sandbox: Sandbox = Sandbox()
 
 
 @dataclass(frozen=True)
@@ -101,6 +140,7 @@ class Config:
     limits: Limits
     project: Project
     workspaces: Workspaces
+    sandbox: Sandbox
     tables: Mapping[str, Mapping[str, object]]  # the workflows' own
     detected: tuple[str, ...] = ()  # vendors' CLIs on the PATH, for when nothing is configured
     root: Path | None = None
@@ -123,18 +163,22 @@ def load(
     detected: tuple[str, ...] = (),
     defaults: Callable[[str], Mapping[str, object]] | None = None,
     consents: Container[str] = frozenset(),
+    all_installed: bool = True,
+    instead: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Config:
     """The settings for a repository. ConfigError names what is wrong and where.
 
     `defaults` gives a workflow's own settings; with it their tables are checked too. `consents`
-    are the digests of what the person consented to.
+    are the digests of what the person consented to. With `all_installed` a role of a vendor that
+    is not installed is wrong, too. `instead` has texts that count in place of the repository's
+    files of these names.
     """
     own = _own_file()
     persons: dict[str, object] = {}
     brought: dict[str, object] = {}  # by the repository
     source = "rondel.toml"
     for path, table in _files(root):
-        found = _parse(path)
+        found = _parse(path, instead.get(path.name) if path != own else None)
         for key in table:
             found = _sub(found, key, path)
         if found:
@@ -162,10 +206,20 @@ def load(
     }
     # A role of an agent that is left out is left out with it.
     roles = {r: n for r, n in file.roles.items() if n in agents or n in BUILT_IN_KINDS or n not in theirs}
-    _check_roles(roles, source, workflows, {*agents, *BUILT_IN, *detected})
+    _check_roles(roles, source, workflows, {*agents, *BUILT_IN, *(detected if all_installed else VENDORS)})
     tables = {w: t for w in workflows if isinstance(t := merged.get(w), dict)}
     return Config(
-        agents, roles, file.limits, file.project, file.workspaces, tables, detected, root, source, admitted
+        agents,
+        roles,
+        file.limits,
+        file.project,
+        file.workspaces,
+        file.sandbox,
+        tables,
+        detected,
+        root,
+        source,
+        admitted,
     )
 
 
@@ -190,6 +244,7 @@ def _default(key: Key, defaults: Callable[[str], Mapping[str, object]] | None) -
         "limits": Limits,
         "project": Project,
         "workspaces": Workspaces,
+        "sandbox": Sandbox,
     }
     if key[0] in models:
         return models[key[0]].model_fields[key[-1]].default
@@ -202,18 +257,36 @@ def _own_file() -> Path:
     return Path(platformdirs.user_config_dir("rondel")) / "config.toml"
 
 
+REPOSITORY_FILES = ("pyproject.toml", "rondel.toml")
+
+
 def _files(root: Path) -> list[tuple[Path, tuple[str, ...]]]:
     return [
         (_own_file(), ()),
-        (root / "pyproject.toml", ("tool", "rondel")),
-        (root / "rondel.toml", ()),
+        (root / REPOSITORY_FILES[0], ("tool", "rondel")),
+        (root / REPOSITORY_FILES[1], ()),
     ]
 
 
-def _parse(path: Path) -> dict[str, object]:
+def settings_of(file: Path, instead: bytes | None = None) -> object:
+    """What a repository's file says, or a text in its place; None where it cannot be read."""
+    keys = next((keys for path, keys in _files(Path("/")) if path.name == file.name), ())
+    try:
+        found: object = _parse(file, instead)
+    except ConfigError:
+        return None
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found or {}
+
+
+def _parse(path: Path, instead: bytes | None = None) -> dict[str, object]:
     try:
         with machine("read", path):
-            return tomllib.loads(files.read_regular(path, SETTINGS_MAX).decode())
+            text = (paths.read_elsewhere(path, SETTINGS_MAX) if instead is None else instead).decode()
+        if _LONG_KEY.search(text):
+            raise ConfigError(f"{path} has a key of too many parts")
+        return tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except UnicodeDecodeError as e:
@@ -222,10 +295,10 @@ def _parse(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path} is not TOML: {e}") from e
     except RecursionError:
         raise ConfigError(f"{path} is nested too deeply") from None
+    except ValueError as e:  # a number of too many digits
+        raise ConfigError(f"{path} holds what cannot be read: {e}") from e
     except OSError as e:
         raise ConfigError(f"{path} cannot be read: {e.strerror}") from e
-    except RondelError as e:
-        raise ConfigError(str(e)) from e
 
 
 def _sub(table: dict[str, object], key: str, path: Path) -> dict[str, object]:
@@ -289,6 +362,7 @@ def _keys(parents: list[str], workflows: frozenset[str]) -> list[str]:
         "limits": Limits,
         "project": Project,
         "workspaces": Workspaces,
+        "sandbox": Sandbox,
     }
     model = tables.get(parents[0])
     return sorted(model.model_fields) if model else []
@@ -299,7 +373,7 @@ def _settings(name: str, table: AgentTable, root: Path, beside: Path) -> AgentSe
     return AgentSettings(
         name=name,
         kind=table.kind,
-        command=(command,) if isinstance(command, str) else tuple(command or ()),
+        command=tuple(map(_expanded, [command] if isinstance(command, str) else command or ())),
         timeout_s=float(table.timeout_s),
         idle_s=float(table.idle_s),
         turns_max=table.turns_max,
@@ -311,6 +385,12 @@ def _settings(name: str, table: AgentTable, root: Path, beside: Path) -> AgentSe
         beside=beside,
         options=dict(table.options),
     )
+
+
+def _expanded(word: str) -> str:
+    """A word of a command, with `~/` as a shell would read it; a whole line is for the shell to read."""
+    is_path = word.startswith("~/") and len(word.split()) == 1
+    return os.path.expanduser(word) if is_path else word  # noqa: PTH111 - a word, not a path yet
 
 
 def check_table(

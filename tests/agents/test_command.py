@@ -149,14 +149,21 @@ def test_usage_counts_also_for_a_failure(tmp_path):
 
 
 def test_usage_that_is_not_the_last_line_is_not_usage():
-    assert _Said('RONDEL_USAGE {"input_tokens": 7}\nbye').usage == Usage()
+    assert _Said('RONDEL_USAGE {"input_tokens": 7}\nbye').usage is None
+
+
+@pytest.mark.parametrize(
+    ("script", "uncounted"), [("print('x')", 1), ("import sys; print('x'); sys.exit(1)", 0)]
+)
+def test_an_answer_of_which_nobody_says_what_it_used_is_one_that_is_not_counted(tmp_path, script, uncounted):
+    assert ask(python(script), request(tmp_path)).usage == Usage(uncounted=uncounted)
 
 
 @given(st.text(max_size=200))
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_no_usage_line_ever_breaks_it(text):
     said = _Said(f"RONDEL_USAGE {text}\nRONDEL_PARK {text}")
-    assert said.usage.tokens >= 0
+    assert said.usage is None or said.usage.tokens >= 0
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))

@@ -4,6 +4,7 @@ import ast
 import os
 import shutil
 import subprocess
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import rondel
 from rondel.agents.git import Git, command
-from rondel.agents.gitconfig import TEXT_MERGE, overrides
+from rondel.agents.gitconfig import REMOTE, TEXT_MERGE, ask_about, is_fixed_program, overrides
 from rondel.agents.workspaces import Commit, Unusable, Workspaces
 from rondel.engine.look import RepositoryLook
 from rondel.errors import GitError
@@ -345,6 +346,135 @@ def test_a_process_of_the_repository_keeps_the_persons_filter_from_counting(repo
     assert ran(tmp_path) == ""
 
 
+def test_a_filter_of_the_repository_runs_as_it_was_consented_to_and_not_otherwise(repo, tmp_path, marker):
+    consented = {"clean": "tr a-z A-Z", "smudge": "tr A-Z a-z"}
+    ask_about(repo / ".git", lambda name, keys: name == "git filter x" and keys == consented)
+    for key, value in consented.items():
+        plain(repo, "config", f"filter.x.{key}", value)
+    (repo / "a.x").write_text("changed\n")
+    git = Git(repo)
+    git("add", "--all")
+    assert git("show", END, ":a.x") == "CHANGED"
+    assert git.unfiltered(["a.x", "b.txt"]) == ()
+    assert git.brought() == {"git filter x": consented}
+    plain(repo, "config", "filter.x.clean", str(marker))
+    assert git.unfiltered(["a.x", "b.txt"]) == ("a.x",)
+    (repo / "a.x").write_text("changed again\n")
+    git("add", "--all")
+    assert ran(tmp_path) == ""
+
+
+def test_a_consent_that_is_taken_back_counts_at_once(repo, marker, tmp_path):
+    said = {"yes": True}
+    ask_about(repo / ".git", lambda *_: said["yes"])
+    plain(repo, "config", "filter.x.clean", "tr a-z A-Z")
+    assert Git(repo).unfiltered(["a.x"]) == ()
+    said["yes"] = False
+    assert Git(repo).unfiltered(["a.x"]) == ("a.x",)
+    assert ran(tmp_path) == ""
+
+
+def test_an_include_that_only_git_can_read_starts_no_git(repo, tmp_path, marker):
+    (repo / ".git/more").write_text(f'[filter "x"]\n\tclean = {marker}\n')
+    plain(repo, "config", "include.path", "%(prefix)/../proc/self/cwd/.git/more")
+    (repo / "a.x").write_text("changed\n")
+    with pytest.raises(GitError, match="only git can follow"):
+        Git(repo)("add", "--all")
+    assert ran(tmp_path) == ""
+
+
+@pytest.mark.parametrize("how", ["gitdir", "commondir"])
+def test_a_blank_at_the_end_of_a_name_of_gits_is_part_of_it(repo, tmp_path, marker, how):
+    """What looks like a harmless repository to who strips it is another one to git."""
+    (repo / ".git").rename(repo / "g ")
+    shutil.copytree(repo / "g ", repo / "g")
+    if how == "gitdir":
+        (repo / ".git").write_text("gitdir: g \n")
+    else:
+        (repo / "g").rename(repo / ".git")
+        (repo / ".git/commondir").write_text("../g \n")
+    subprocess.run(["git", "config", "--file", repo / "g /config", "filter.x.clean", str(marker)], check=True)
+    (repo / "a.x").write_text("changed\n")
+    Git(repo)("add", "--all")
+    assert ran(tmp_path) == ""
+
+
+def test_a_repository_whose_files_are_elsewhere_starts_no_git(repo, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    plain(repo, "config", "core.worktree", str(tmp_path / "elsewhere"))
+    with pytest.raises(GitError, match=r"core\.worktree"):
+        Git(repo)("add", "--all")
+    plain(repo, "config", "core.worktree", "..")
+    Git(repo)("add", "--all")
+
+
+def test_a_partial_clone_fetches_after_consent_to_where_from(repo, tmp_path):
+    plain(repo, "config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "clone"
+    plain(tmp_path, "clone", "-q", "--no-checkout", "--filter=blob:none", f"file://{repo}", str(clone))
+    said = {"yes": False}
+    ask_about(clone / ".git", lambda name, _: name == REMOTE and said["yes"])
+    with pytest.raises(GitError, match="partial clone"):
+        Git(clone)("cat-file", "blob", END, "HEAD:b.txt")
+    ((name, keys),) = Git(clone).brought().items()
+    assert (name, keys["remote.origin.url"]) == (REMOTE, f"file://{repo}")
+    said["yes"] = True
+    assert Git(clone)("cat-file", "blob", END, "HEAD:b.txt") == "b"
+
+
+def test_no_command_but_fetch_and_push_has_a_network(repo, tmp_path):
+    """Where git does not know how to do without what it lacks, it may use no protocol."""
+    assert {Git(repo).env[name] for name in ("GIT_NO_LAZY_FETCH", "GIT_ALLOW_PROTOCOL")} == {"1", "none"}
+    plain(tmp_path, "clone", "-q", "--bare", str(repo), "bare")
+    plain(repo, "remote", "add", "hub", f"file://{tmp_path}/bare")
+    Git(repo)("fetch", "--quiet", "hub", END, "main")
+    Git(repo)("push", "--quiet", "hub", END, "other")
+
+
+@pytest.mark.parametrize("filters", ["global", "local"])
+def test_where_agents_wrote_no_filter_takes_its_orders_from_what_is_there(repo, tmp_path, filters):
+    ask_about(repo / ".git", lambda *_: True)
+    plain(repo, "config", f"--{filters}", "filter.x.clean", "python3 -m strip")
+    (repo / "strip.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write('x')\n")
+    (repo / "a.x").write_text("changed\n")
+    git = Git(repo, by_agents=True)
+    git("add", "--all")
+    assert not (tmp_path / "ran").exists()
+    assert git.unfiltered(["a.x"]) == ("a.x",)
+    plain(repo, "config", f"--{filters}", "filter.x.clean", "tr a-z A-Z")
+    (repo / "a.x").write_text("changed again\n")
+    git("add", "--all")
+    assert git("show", END, ":a.x") == "CHANGED AGAIN"
+    assert git.unfiltered(["a.x"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "independent"),
+    [
+        ("git-lfs clean -- %f", True),
+        ("git-lfs filter-process", True),
+        ("git lfs clean -- %f", True),
+        ("nbstripout", True),
+        ("/usr/bin/git-crypt clean", True),
+        ('"git-crypt" smudge --key-name=x', True),
+        ("", True),
+        ("python3 -m nbstripout", False),
+        ("/usr/bin/python3 -m nbstripout", False),
+        ("tools/strip.sh", False),
+        ("./strip", False),
+        ("sh -c true", False),
+        ("env X=1 tool", False),
+        ("X=1 tool", False),
+        ("tool | ./other", False),
+        ("tool $(./x)", False),
+        ("tool; ./x", False),
+        ("'unclosed", False),
+    ],
+)
+def test_a_filter_is_independent_of_its_folder_as_a_program_by_its_name(command, independent):
+    assert is_fixed_program(command) is independent
+
+
 def test_attributes_that_only_convert_count(repo):
     (repo / ".gitattributes").write_text(
         "*.crlf text eol=crlf\n*.u16 working-tree-encoding=UTF-16\n*.b binary\n"
@@ -513,3 +643,37 @@ def is_literal(arg: ast.expr, constant: set[str]) -> bool:
             return (first.startswith("-") and "=" in first) or first.startswith("refs/")
     text = ast.unparse(arg).removeprefix("*")
     return text in constant or text in WORDS or text in WORDS_OF
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (".gitignore", ("status", "--porcelain")),
+        ("deep/er/.gitignore", ("status", "--porcelain")),
+        (".mailmap", ("log", "-1")),
+        (".git/refs/heads/pipe", ("for-each-ref",)),
+        (".git/packed-refs", ("for-each-ref",)),
+        (".git/info/grafts", ("log", "-1")),
+        (".git/objects/info/alternates", ("log", "-1")),
+        (".git/index", ("status", "--porcelain")),
+    ],
+)
+def test_a_git_that_waits_for_a_pipe_is_not_waited_for(repo, monkeypatch, name, words):
+    monkeypatch.setattr("rondel.agents.git.PATIENCE_S", 0.3)
+    place = repo / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    started = time.monotonic()
+    with pytest.raises(GitError, match="no regular file") as refused:
+        Git(repo).run(*words)
+    assert str(place) in str(refused.value)
+    assert time.monotonic() - started < 20
+
+
+def test_a_slow_git_is_waited_for(repo, monkeypatch):
+    """Also where other pipes are about, which git does not read."""
+    monkeypatch.setattr("rondel.agents.git.PATIENCE_S", 0.0)
+    os.mkfifo(repo / "pipe")
+    assert Git(repo).run("cat-file", "-e", END, "HEAD").ok
+    assert Git(repo).run("hash-object", "--stdin", stdin="x" * 1_000_000).ok

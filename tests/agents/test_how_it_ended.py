@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from agents_support import FAKES, alive, child, new_tag, wait_until
 
+from rondel import paths
 from rondel.agents import reaper
 from rondel.agents.leftovers import end_leftovers
 from rondel.agents.process import Reason, answered, finished, output, run
@@ -130,14 +131,21 @@ def test_a_word_that_comes_with_the_first_line_is_heard(tmp_path, tag):
         "grace_s": 5,
         "token": "t",
         "troubles": [],
+        "rules": -1,
+        "tmp": "",
+        "spaces": None,
+        "channel": -1,
+        "passed": [],
     }
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", reaper.__file__, str(made.spool)],
-        input=json.dumps(setup).encode() + b"\nwall\n",
-        timeout=10,
-        check=False,
-        capture_output=True,
-    )
+    with paths.folder(made.spool) as spool:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", reaper.__file__, str(made.spool), str(spool)],
+            input=json.dumps(setup).encode() + b"\nwall\n",
+            timeout=60,
+            check=False,
+            capture_output=True,
+            pass_fds=(spool,),
+        )
     assert done.returncode == 0
     ended = finished(made.spool)
     assert ended is not None

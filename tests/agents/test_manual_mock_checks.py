@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -197,3 +198,19 @@ def test_the_vendors_clis_are_found_in_order_of_preference(tmp_path):
         (tmp_path / name).chmod(0o755)
     assert detect(str(tmp_path)) == ["claude", "gemini", "opencode"]
     assert detect(str(tmp_path / "none")) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("a = bytearray(3 << 30)", "status 1"),
+        ("while True: pass", "was ended"),
+    ],
+    ids=["memory", "time"],
+)
+def test_a_program_of_an_analyser_has_limits_of_time_and_memory(tmp_path, code, words):
+    def analyse(_asked, programs):
+        return f"status {programs([sys.executable, '-S', '-c', code], timeout_s=2)[0]}"
+
+    reply = ask(ChecksAgent("it", analyse), request(tmp_path))
+    assert words in (reply.text or reply.error)

@@ -1,6 +1,8 @@
 """The process runner against programs that misbehave."""
 
 import asyncio
+import contextlib
+import ctypes
 import json
 import os
 import resource
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from rondel.agents import leftovers, reaper
 from rondel.agents.leftovers import end_leftovers
 from rondel.agents.process import (
+    Child,
     Exit,
     Reason,
     Verdict,
@@ -440,3 +443,31 @@ def test_no_word_of_a_program_gives_orders_to_a_terminal(text):
 
 def test_a_title_and_colours_are_no_words():
     assert plain("\x1b]0;owned\x07a\x1b[31;1mred\x1b[0m\x1b[2J b\tc\nd\r") == "ared b\tc\nd"
+
+
+def test_a_spool_that_becomes_a_link_at_any_moment_is_never_left(tmp_path, tag):
+    """A child is started, heard and recorded while its spool's folder and a link swap their names."""
+    outside, spools = tmp_path / "outside", tmp_path / "spools"
+    (outside / "1").mkdir(parents=True)
+    (spools / "1").mkdir(parents=True)
+    (tmp_path / "other").symlink_to(outside)
+    libc = ctypes.CDLL(None)
+    names = os.fsencode(spools), os.fsencode(tmp_path / "other")
+    if libc.renameat2(-100, names[0], -100, names[1], 2):
+        pytest.skip("this disk cannot exchange two names")
+    swapper = os.fork()
+    if swapper == 0:
+        while True:
+            libc.renameat2(-100, names[0], -100, names[1], 2)
+            time.sleep(0.0005)
+    try:
+        for _ in range(8):
+            child = Child(
+                (sys.executable, "-S", "-c", "print('said')"), tmp_path, dict(os.environ), spools / "1"
+            )
+            with contextlib.suppress(RondelError, MachineTrouble, OSError):
+                asyncio.run(run(child))
+    finally:
+        os.kill(swapper, signal.SIGKILL)
+        os.waitpid(swapper, 0)
+    assert [p.name for p in outside.rglob("*")] == ["1"]

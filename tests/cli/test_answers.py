@@ -135,9 +135,16 @@ def unpriced_first(request: Request) -> Reply:
     return Reply(Ended.DONE, "Text.\n", usage=Usage(100, 10, 0, usd))
 
 
+def silent_first(request: Request) -> Reply:
+    """The first answer comes from somebody who does not say what it used."""
+    first = request.action.endswith("notes/1.md")
+    return Reply(Ended.DONE, "Text.\n", usage=Usage(uncounted=1) if first else Usage(100, 10, 0, 0.02))
+
+
 @pytest.mark.parametrize(
     ("usage", "said"),
     [
+        (silent_first, "at least 220 tokens, at least $0.04"),
         (unpriced_first, "330 tokens, at least $0.04"),
         (lambda _: Reply(Ended.DONE, "x\n", usage=Usage(100, 10)), "330 tokens, at least $0.00"),
     ],
@@ -192,7 +199,7 @@ def test_the_exact_path_of_a_file_shows_that_file(root, rondel, capsys):
     said = capsys.readouterr().err
     assert "notes.md, " in said
     assert ".rondel/parts/notes.md" in said
-    assert rondel("show", "one", ".rondel/run/journal.jsonl") == 2
+    assert rondel("show", "one", "journal.jsonl") == 2
 
 
 def test_status_explains_every_session_or_one(root, rondel, capsys):

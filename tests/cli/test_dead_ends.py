@@ -13,6 +13,7 @@ import shutil
 import pytest
 
 from support import follow
+from support.runtime import run_of
 from support.world import BEGIN, CODED, GOOD, SETTINGS, SUITE, World
 
 pytestmark = pytest.mark.sweep
@@ -202,7 +203,7 @@ def test_a_session_whose_run_time_files_were_deleted_goes_on(world):
     world.answer(BROKEN)
     world.begin()
     command = world.next
-    shutil.rmtree(world.session / ".rondel/run")
+    shutil.rmtree(run_of(world.session))
     world.answer(GOOD)
     assert world.type(command).code in (0, 3), world.said
 

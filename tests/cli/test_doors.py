@@ -149,7 +149,7 @@ def test_status_has_the_shape_that_programs_rely_on(repo, env):
     assert list(body) == ["schema_version", "sessions"]
     (entry,) = body["sessions"]
     keys = ["session", "workflow", "id", "title", "status", "phase", "progress", "waiting_for", "path"]
-    assert list(entry) == [*keys, "updated_at", "problems", "not_made_by_rondel"]
+    assert list(entry) == [*keys, "runtime", "updated_at", "problems", "foreign", "not_made_by_rondel"]
     assert entry["session"] == f"{entry['workflow']}:{entry['id']}" == name
     assert entry["path"] == ".ocr/sessions/2026-11-15-main"
     assert set(entry["progress"]) == {"done", "total"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.runtime import run_of
 from support.world import CODED, EXPLORED, GOOD, SETTINGS, WORK, World
 
 EACH: dict[str, object] = {
@@ -46,7 +47,8 @@ def copy_of(world: World, folder: Path) -> World:
 
 def answered(world: World) -> int:
     """How often an agent has answered."""
-    journal = (world.session / ".rondel/run/journal.jsonl").read_text().splitlines()
+    place = run_of(world.session) / "journal.jsonl"  # a copy of the repository has none yet
+    journal = place.read_text().splitlines() if place.exists() else []
     return sum(e["kind"] == "finished" and "usage" in e for e in map(json.loads, journal))
 
 
@@ -235,6 +237,25 @@ def test_in_a_clone_what_the_session_did_is_known_by_its_own_records(done, tmp_p
     assert "main does not hold it any more" in clone.rondel("status").out
     assert clone.rondel("task", "complete", "WFS-add-it").code == 1, clone.said
     assert "does not hold" not in done.rondel("status").out, "the first repository has it still"
+
+
+def test_an_edit_that_a_colleague_has_is_fetched_and_merged_before_it_is_done_again(template, done, tmp_path):
+    """Who has a colleague's session and not their commits is led to these."""
+    (tmp_path / "here").mkdir()
+    here = copy_of(template, tmp_path / "here")
+    folder = here.session
+    shutil.rmtree(folder)
+    shutil.copytree(done.session, folder)
+    here.git("remote", "add", "origin", str(done.root))
+    typed = []
+    for _ in range(3):
+        here.rondel("status", "task:WFS-add-it")
+        if "does not hold" not in here.said.out:
+            break
+        typed.append(here.next)
+        assert here.type(here.next).code == 0, here.said
+    assert [words.split()[1] for words in typed] == ["fetch", "merge"], typed
+    assert {"IMPL-1.txt", "IMPL-2.txt"} <= set(files(here, "main"))
 
 
 def test_status_looks_with_git_only_where_something_moved(done):

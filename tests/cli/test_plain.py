@@ -120,11 +120,13 @@ def test_a_real_terminal_gets_letters_and_colours(hostile, words):
     assert not ORDER.search(left), repr(left)
 
 
-def test_a_file_that_goes_to_a_file_is_as_it_is(hostile):
+def test_a_file_that_goes_to_a_file_is_as_it_is_where_that_was_asked_for(hostile):
     program = Path(sys.executable).with_name("rondel")
     words = [program, "show", "task:WFS-a", "IMPL_PLAN.md"]
-    done = subprocess.run(words, cwd=hostile, capture_output=True, check=True)
+    done = subprocess.run([*words, "--raw"], cwd=hostile, capture_output=True, check=True)
     assert done.stdout == (hostile / ".workflow/WFS-a/IMPL_PLAN.md").read_bytes()
+    done = subprocess.run(words, cwd=hostile, capture_output=True, check=True)
+    assert not ORDER.search(done.stdout.decode()), "whoever does not say so may look at it through a pager"
 
 
 @pytest.mark.parametrize(

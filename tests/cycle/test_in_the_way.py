@@ -13,7 +13,7 @@ from rondel.api import Hall
 from rondel.engine.report import Stopped
 from rondel.store import disk
 from rondel.workflows.cycle.files import start
-from support.in_the_way import OURS, is_found, is_in_the_way, is_untouched, put, share
+from support.in_the_way import OURS, is_found, is_in_the_way, is_untouched, put, share, spot
 from support.scripted import Scripted
 from support.words import HastyDisk
 
@@ -45,7 +45,6 @@ def test_it_ends_as_if_nothing_had_happened(scene, tmp_path, path, kind, when):
     hall = Hall(repo.root, build=lambda _: Scripted(said))
     hall.begin(ref, new=True)
     folder, outside = repo.progress, tmp_path / "outside"
-    place = folder / path.replace("ID", ref.id)
     met: list[str] = []
 
     def said(request):
@@ -53,14 +52,14 @@ def test_it_ends_as_if_nothing_had_happened(scene, tmp_path, path, kind, when):
             if not met and when == "at rest":
                 hall.control(ref, "pause")
             elif not met:
-                put(place, kind, outside)
+                put(spot(folder, path.replace("ID", ref.id)), kind, outside)
             met.append(path)
         return answer(request)
 
     report = hall.drive(ref)
     if when == "at rest":
         assert report.stopped is Stopped.PAUSED
-        put(place, kind, outside)
+        put(spot(folder, path.replace("ID", ref.id)), kind, outside)
         hall.summary(ref)
         report = hall.drive(ref)
     assert met

@@ -9,18 +9,23 @@ from pathlib import Path
 
 import pytest
 from cycle_answers import answer
+from cycle_loop import plan_reply
 from cycle_repo import Repo
 from test_running import QUICK
 
+from rondel.agents.base import Request
 from rondel.api import Hall
 from rondel.model import doclog
 from rondel.workflows.cycle.files import added, start
 from support.kills import Trial, content, killed_and_resumed, sweep, swept, undisturbed
+from support.runtime import run_of
 from support.scripted import Scripted
 
+TWO = plan_reply({"id": "A", "description": "subtract"}, {"id": "B", "description": "beside"})
 
-class Extended(Trial):
-    """A cycle to its end, extended, and to its end again."""
+
+class Once(Trial):
+    """A cycle to its end: two tasks, tests that fail at first, an edit that changes nothing."""
 
     def __init__(self, folder: Path) -> None:
         self.repo = Repo(folder)
@@ -31,12 +36,12 @@ class Extended(Trial):
         self.ref = start(self.root, "Add subtraction", title=None, settings=settings)
         self.session = self.repo.progress
 
+    def answer(self, request: Request) -> str:
+        """Two tasks, where `answer` has three."""
+        return TWO if request.action.endswith("/plan.json") else answer(request)
+
     def drive(self) -> int:
-        hall = Hall(self.root, build=lambda _: Scripted(answer))
-        assert hall.drive(self.ref).exit_code == 0
-        if not any((self.session / ".rondel/parts/extensions").glob("[!.]*")):
-            hall.change(self.ref, [added("And more", hall.look.at)])
-        return hall.drive(self.ref).exit_code
+        return Hall(self.root, build=lambda _: Scripted(self.answer)).drive(self.ref).exit_code
 
     def shown(self) -> dict[str, object]:
         """Everything but times, commits and the id."""
@@ -70,7 +75,7 @@ class Extended(Trial):
             "timeline": [line.partition("**")[2].partition("**")[0] for line in timeline],
             "commands": Counter(
                 p.parent.parent.name  # those that came to their end; one that was cut off runs again
-                for p in self.session.rglob(".rondel/run/spool/*/*/exit.json")
+                for p in run_of(self.session).glob("spool/*/*/exit.json")
                 if json.loads(p.read_bytes())["reason"] == "exited"
             ),
             **{f"the file {path}": True for path in content(self.session) if "/extensions/" not in path},
@@ -82,6 +87,20 @@ class Extended(Trial):
         logged = doclog.read((self.session / "coordination/state.ndjson").read_bytes())
         assert logged.document == self.repo.state
         assert "/write/" not in self.repo.git("worktree", "list"), "no workspace is left"
+
+
+class Extended(Once):
+    """A cycle of three tasks to its end, extended, and to its end again."""
+
+    def answer(self, request: Request) -> str:
+        return answer(request)
+
+    def drive(self) -> int:
+        assert super().drive() == 0
+        hall = Hall(self.root)
+        if not any((self.session / ".rondel/parts/extensions").glob("[!.]*")):
+            hall.change(self.ref, [added("And more", hall.look.at)])
+        return super().drive()
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +115,11 @@ def test_deaths_at_random_points_one_after_the_other_change_nothing(_, tmp_path,
     killed_and_resumed(Extended(tmp_path), [random.randint(1, 2600) for _ in range(4)], calm)
 
 
-@swept(parts=10, stride=12)
-def test_a_death_at_points_all_through_a_cycle_changes_nothing(points, tmp_path, calm):
-    sweep(Extended, tmp_path, points, calm, least=500)
+@pytest.fixture(scope="module")
+def calm_once(tmp_path_factory):
+    return undisturbed(Once(tmp_path_factory.mktemp("calm-once")))
+
+
+@swept(parts=10, stride=24)
+def test_a_death_at_points_all_through_a_cycle_changes_nothing(points, tmp_path, calm_once):
+    sweep(Once, tmp_path, points, calm_once, least=500)

@@ -17,7 +17,6 @@ from rondel.engine.report import Stopped, last_report
 from rondel.engine.session import Session
 from rondel.model.outcomes import Ended, Usage
 from rondel.store.lease import Lease
-from rondel.store.snapshot import DiskSnapshot
 from support.faults import die_at, in_child
 from support.scripted import Scripted, paid
 
@@ -182,7 +181,7 @@ def test_a_run_that_was_killed_does_not_leave_the_report_of_the_one_before(root)
             os.kill(os.getpid(), signal.SIGKILL)
 
     in_child(lambda: hall(root, Dying()).drive(REF, retry=True).exit_code)
-    assert last_report(DiskSnapshot(root / REF.folder)) is None
+    assert last_report(hall(root).runtime(REF)) is None
     assert hall(root).summary(REF).status == "active"
 
 

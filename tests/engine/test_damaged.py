@@ -22,6 +22,7 @@ from rondel.model.workflow import NOTHING_GIVEN
 from rondel.store import committed
 from rondel.store.committed import Committed
 from support.damage import DAMAGES
+from support.runtime import run_of
 from support.scripted import Scripted
 
 
@@ -32,15 +33,14 @@ def root(tmp_path):
     return made
 
 
-def meddling(do: Callable[[Path], object], name: str = "state.json") -> Scripted:
+def meddling(root: Path, do: Callable[[Path], object], name: str = "state.json") -> Scripted:
     """An agent that does something to a document, once, before it answers."""
     done: list[bool] = []
 
     def answer(request: Request) -> str:
-        session = next(p for p in request.spool.parents if p.name == ".rondel").parent
         if not done:
             done.append(True)
-            do(session / name)
+            do(root / REF.folder / name)
         return f"An answer to {request.action}.\n"
 
     return Scripted(answer)
@@ -51,14 +51,14 @@ def meddling(do: Callable[[Path], object], name: str = "state.json") -> Scripted
 def test_whatever_is_done_to_a_document_it_is_put_back_and_said(root, how, name):
     session = root / REF.folder
     (session / "state.json").write_text('{"theirs": ["kept", 1]}\n')
-    agent = meddling(DAMAGES[how], name)
+    agent = meddling(root, DAMAGES[how], name)
     assert hall(root, agent).drive(REF).exit_code == 0
     assert json.loads((session / "state.json").read_text()) == {
         "theirs": ["kept", 1],
         "phase": "final.md",
         "done": "yes",
     }
-    lines = (session / ".rondel/run/journal.jsonl").read_text().splitlines()
+    lines = (run_of(session) / "journal.jsonl").read_text().splitlines()
     (said,) = [event for line in lines if (event := json.loads(line))["kind"] == "restored"]
     assert said["file"] == name
     aside = [p for p in (session / ".rondel/aside").glob("*") if ".rondel-tmp-" not in p.name]
@@ -75,7 +75,7 @@ def test_a_change_by_hand_that_reads_well_is_the_state_from_then_on(root):
     def by_hand(path: Path) -> None:
         path.write_text(json.dumps({**json.loads(path.read_text()), "mine": True}))
 
-    assert hall(root, meddling(by_hand)).drive(REF).exit_code == 0
+    assert hall(root, meddling(root, by_hand)).drive(REF).exit_code == 0
     state = json.loads((root / REF.folder / "state.json").read_text())
     assert state["mine"] is True
     assert state["done"] == "yes"
@@ -96,7 +96,7 @@ def test_what_leaves_a_session_that_nobody_can_go_on_with_is_damage_too(root):
             known = "topic" in (files.json("topic.json") or {})
             return found if known else replace(found, problems=(Problem("none", "topic.json", "?"),))
 
-    agent = meddling(lambda path: path.write_text('{"other": 1}\n'), "topic.json")
+    agent = meddling(root, lambda path: path.write_text('{"other": 1}\n'), "topic.json")
     there = Hall(root, workflows={"small": Strict()}, build=lambda _: agent)
     assert there.drive(REF).stopped is Stopped.WAITING
     assert topic.read_text() == '{"topic": "tea"}\n'
@@ -116,7 +116,7 @@ def test_what_was_damaged_before_a_driver_came_stays_as_it_is(root):
 
 
 def test_the_next_run_says_nothing_of_what_the_one_before_put_back(root):
-    hall(root, meddling(DAMAGES["cut"])).drive(REF)
+    hall(root, meddling(root, DAMAGES["cut"])).drive(REF)
     hall(root).drive(REF)
     assert hall(root).summary(REF).problems == ()
     assert list((root / REF.folder / ".rondel/aside").glob("*.damaged-1")), "it is still there to look at"
@@ -198,13 +198,13 @@ def test_a_request_that_appears_while_a_run_goes_on_is_put_aside_and_changes_not
     def ask_for_more(path: Path) -> None:
         path.write_text(json.dumps({"width": 5, "rounds_max": 9, "auto": True}))
 
-    agent = meddling(ask_for_more, ".rondel/request-2.json")
+    agent = meddling(root, ask_for_more, ".rondel/request-2.json")
     assert hall(root, agent).drive(REF).exit_code == 0
     session = root / REF.folder
     assert not (session / ".rondel/request-2.json").exists()
     (aside,) = (session / ".rondel/aside").glob("*request-2.json.refused-1")
     assert json.loads(aside.read_text())["width"] == 5
-    assert '"refused"' in (session / ".rondel/run/journal.jsonl").read_text()
+    assert '"refused"' in (run_of(session) / "journal.jsonl").read_text()
 
 
 @pytest.mark.parametrize("name", [".rondel/session.json", ".rondel/request-1.json"])
@@ -215,5 +215,5 @@ def test_whose_a_session_is_and_what_it_is_for_do_not_change_while_a_run_goes_on
         before["text"] = path.read_text()
         path.write_text(json.dumps({**json.loads(before["text"]), "adopted": True, "width": 7}))
 
-    assert hall(root, meddling(change, name)).drive(REF).exit_code == 0
+    assert hall(root, meddling(root, change, name)).drive(REF).exit_code == 0
     assert (root / REF.folder / name).read_text() == before["text"]

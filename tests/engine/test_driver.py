@@ -21,6 +21,7 @@ from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Usage
 from rondel.store import disk
 from support.kills import content
+from support.runtime import run_of
 from support.scripted import Scripted, plain
 
 
@@ -34,7 +35,7 @@ def configure(root: Path, text: str) -> None:
 
 
 def journal(root: Path) -> list[dict]:
-    lines = (root / REF.folder / ".rondel/run/journal.jsonl").read_text().splitlines()
+    lines = (run_of(root / REF.folder) / "journal.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -79,7 +80,7 @@ def test_the_journal_can_be_deleted_and_nothing_is_lost_but_history(root):
     hall(root).drive(REF)
     before = content(root / REF.folder)
     for name in ("journal.jsonl", "heartbeat.json"):
-        (root / REF.folder / ".rondel/run" / name).unlink()
+        (run_of(root / REF.folder) / name).unlink()
     agent = Scripted()
     assert hall(root, agent).drive(REF).exit_code == 3
     assert agent.seen == []
@@ -414,8 +415,9 @@ def test_status_says_later_what_the_last_run_could_not_go_on_without(root, answe
 
 def test_a_pause_is_nothing_to_commit(root):
     start(root)
+    hall(root).begin(REF)
     git(root, "add", "-A")
     git(root, "commit", "-qm", "a session")
     hall(root).control(REF, "pause")
     assert (root / REF.folder / ".rondel/control").exists()
-    assert git(root, "status", "--porcelain", "-uall").split() == ["??", f"{REF.folder}/.rondel/.gitignore"]
+    assert git(root, "status", "--porcelain", "-uall") == ""

@@ -158,7 +158,7 @@ def test_a_death_anywhere_with_agents_that_edit_or_do_not_or_fail_loses_nothing(
     sweep(Some, tmp_path, points, calm, least=100)
 
 
-@swept(parts=4, stride=4)
+@swept(parts=4, stride=10)
 def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(points, root, tmp_path):
     """Every fault point of a session with edits; git is sane afterwards and no worktree is left."""
     calm = undisturbed(Edits(tmp_path / "undisturbed"))

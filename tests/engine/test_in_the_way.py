@@ -21,8 +21,18 @@ from rondel.store.journal import Journal
 from support.damage import SWEEP
 from support.faults import in_child
 from support.in_the_way import FOLDERS as OWN_FOLDERS
-from support.in_the_way import KINDS, OURS, is_found, is_in_the_way, is_untouched, put, without_privileges
+from support.in_the_way import (
+    KINDS,
+    OURS,
+    is_found,
+    is_in_the_way,
+    is_untouched,
+    put,
+    spot,
+    without_privileges,
+)
 from support.kills import timeless
+from support.runtime import run_of
 from support.scripted import Scripted
 from support.words import HastyDisk
 
@@ -36,7 +46,7 @@ CASES = [
 UNKNOWN = (".rondel", ".rondel/request-1.json")  # at rest nobody knows what was asked for
 
 
-LOGS = (".rondel/run/journal.jsonl", ".rondel/written.jsonl")
+LOGS = ("RUN/journal.jsonl", ".rondel/written.jsonl")
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +96,7 @@ def test_while_a_driver_runs_it_ends_as_if_nothing_had_happened(root, tmp_path, 
     def answer(request: Request) -> str:
         if request.action.endswith("notes/2.md") and not done:
             done.append(path)
-            put(session / path, kind, outside)
+            put(spot(session, path), kind, outside)
         return f"An answer to {request.action}.\n"
 
     report = driven(root, Scripted(answer))
@@ -105,7 +115,7 @@ def test_while_a_driver_runs_it_ends_as_if_nothing_had_happened(root, tmp_path, 
 def test_at_rest_the_next_run_ends_as_if_nothing_had_happened(root, tmp_path, calm, path, kind):
     session, outside = root / REF.folder, tmp_path / "outside"
     assert hall(root).drive(REF).exit_code == 3
-    put(session / path, kind, outside)
+    put(spot(session, path), kind, outside)
     hall(root).summary(REF)
     if (path, kind) == ("state.json", "file"):  # a document that nobody can read is not ours to replace
         with pytest.raises(DamagedFile):
@@ -128,9 +138,10 @@ UNREADABLE = [path for path in (*OURS, *DOCUMENTS) if path not in {*OWN_FOLDERS,
 
 @pytest.mark.parametrize("path", UNREADABLE)
 def test_while_a_driver_runs_a_file_that_may_not_be_read_is_put_back(root, tmp_path, calm, path):
-    session, place = root / REF.folder, root / REF.folder / path
+    session = root / REF.folder
 
     def answer(request: Request) -> str:
+        place = spot(session, path)
         if request.action.endswith("notes/2.md") and place.is_file():
             place.chmod(0)
         return f"An answer to {request.action}.\n"
@@ -138,15 +149,15 @@ def test_while_a_driver_runs_a_file_that_may_not_be_read_is_put_back(root, tmp_p
     with without_privileges():
         report = driven(root, Scripted(answer))
     assert report.exit_code == 0, report
-    for one in session.rglob("*"):
+    for one in (*session.rglob("*"), *run_of(session).rglob("*")):
         one.chmod(0o700)
     assert shown(root).items() >= calm.items()
 
 
 @pytest.mark.parametrize("path", UNREADABLE)
 def test_at_rest_a_file_that_may_not_be_read_is_named_and_left_alone(root, calm, path):
-    place = root / REF.folder / path
     assert hall(root).drive(REF).exit_code == 3
+    place = spot(root / REF.folder, path)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.touch()
     before = place.read_bytes()
@@ -162,27 +173,27 @@ def test_at_rest_a_file_that_may_not_be_read_is_named_and_left_alone(root, calm,
             assert report.exit_code in (0, 1, 3), report
             if report.exit_code == 0:
                 return
-    assert path in said, said
+    assert path.removeprefix("RUN/") in said, said
     assert place.read_bytes() == before
     place.chmod(0o600)
     assert driven(root, Scripted()).exit_code == 0
     assert shown(root).items() >= calm.items()
 
 
-@pytest.mark.parametrize("path", [".rondel/run/journal.jsonl", ".rondel/written.jsonl", ".rondel"])
+@pytest.mark.parametrize("path", ["RUN/journal.jsonl", "RUN", ".rondel/written.jsonl", ".rondel"])
 def test_what_a_driver_knows_of_its_logs_is_there_again(root, path):
     session = root / REF.folder
     before: list[bytes] = []
 
     def answer(request: Request) -> str:
         if request.action.endswith("notes/2.md") and not before:
-            before.extend((session / log).read_bytes() for log in LOGS)
-            put(session / path, "empty folder", root)
+            before.extend(spot(session, log).read_bytes() for log in LOGS)
+            put(spot(session, path), "empty folder", root)
         return f"An answer to {request.action}.\n"
 
     assert driven(root, Scripted(answer)).exit_code == 0
     for log, known in zip(LOGS, before, strict=True):
-        assert (session / log).read_bytes().startswith(known)
+        assert spot(session, log).read_bytes().startswith(known)
 
 
 @pytest.mark.parametrize("kind", ["broken link", "link to an outside folder", "pipe"])
@@ -191,9 +202,9 @@ def test_what_stands_in_a_spool_is_put_aside(root, tmp_path, calm, name, kind):
     session, outside = root / REF.folder, tmp_path / "outside"
     begun = Scripted(lambda _: os._exit(9))
     assert in_child(lambda: driven(root, begun)) == 9
-    (spool,) = (session / ".rondel/run/spool").glob("*1.md*/1")
-    path = f"{spool.relative_to(session)}/{name}"
-    put(session / path, kind, outside)
+    (spool,) = (run_of(session) / "spool").glob("*1.md*/1")
+    path = f"RUN/{spool.relative_to(run_of(session))}/{name}"
+    put(spot(session, path), kind, outside)
     assert driven(root, Scripted()).exit_code == 0
     assert shown(root).items() >= calm.items()
     assert is_found(session, path, kind, outside)
@@ -201,7 +212,7 @@ def test_what_stands_in_a_spool_is_put_aside(root, tmp_path, calm, name, kind):
 
 
 def test_what_somebody_noted_in_a_log_that_was_gone_is_kept(tmp_path):
-    path = tmp_path / ".rondel/run/journal.jsonl"
+    path = tmp_path / ".rondel/journal.jsonl"
     driver, person = Journal(path), Journal(path)
     driver.news()
     driver.keep()
@@ -219,16 +230,16 @@ def test_it_is_said_in_the_view_in_the_journal_and_in_status(root, tmp_path):
 
     def answer(request: Request) -> str:
         if request.action.endswith("notes/2.md"):
-            put(session / ".rondel/run/lease", "folder with a file", tmp_path)
+            put(run_of(session) / "lease", "folder with a file", tmp_path)
         return f"An answer to {request.action}.\n"
 
     assert hall(root, Scripted(answer)).drive(REF).exit_code == 3
     (problem,) = hall(root).summary(REF).problems
-    assert (problem.rule, problem.file) == ("document-restored", ".rondel/run/lease")
+    assert (problem.rule, problem.file) == ("document-restored", ".rondel/lease")
     assert "a folder was there" in problem.message
-    assert ".rondel/aside/.rondel__run__lease.damaged-1" in problem.message
-    events = map(json.loads, (session / ".rondel/run/journal.jsonl").read_text().splitlines())
-    assert [e["file"] for e in events if e["kind"] == "restored"] == [".rondel/run/lease"]
+    assert ".rondel/aside/.rondel__lease.damaged-1" in problem.message
+    events = map(json.loads, (run_of(session) / "journal.jsonl").read_text().splitlines())
+    assert [e["file"] for e in events if e["kind"] == "restored"] == [".rondel/lease"]
 
 
 @settings(max_examples=400 if SWEEP else 25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -255,7 +266,7 @@ def test_whatever_is_damaged_a_run_ends_completed_or_with_words(fresh, tmp_path_
             led_out = any((session / one).is_symlink() for one in Path(path).parents)
             if when == now and not led_out:
                 with suppress(OSError):  # something else that is damaged stands in the way of this one
-                    put(session / path, kind, outside)
+                    put(spot(session, path), kind, outside)
 
     def answer(request: Request) -> str:
         asked.append(request.action)

@@ -33,7 +33,7 @@ def calm(tmp_path_factory):
     return undisturbed(Rounds(tmp_path_factory.mktemp("undisturbed")))
 
 
-@swept(parts=8, stride=2)
+@swept(parts=8, stride=8)
 def test_a_death_at_every_single_point_changes_nothing(points, tmp_path, calm):
     sweep(Rounds, tmp_path, points, calm, least=50)
 

@@ -29,6 +29,7 @@ from rondel.model.outcomes import Ended
 from rondel.model.trouble import TROUBLES, trouble, trouble_said
 from rondel.store import disk
 from support.faults import in_child, points_of
+from support.runtime import run_of
 from support.scripted import Scripted, asked, paid
 
 pytestmark = pytest.mark.sweep
@@ -44,7 +45,7 @@ def root(tmp_path, monkeypatch):
 
 
 def journal(root: Path) -> list[dict[str, object]]:
-    path = root / REF.folder / ".rondel/run/journal.jsonl"
+    path = run_of(root / REF.folder) / "journal.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 

@@ -15,6 +15,7 @@ from rondel.agents.base import Reply, Request
 from rondel.engine import spools
 from rondel.engine.spools import prune
 from rondel.model.outcomes import Ended
+from support.runtime import run_of
 from support.scripted import Scripted
 
 
@@ -62,7 +63,7 @@ def test_a_run_leaves_no_more_than_the_bound_but_for_what_it_will_go_on_with(tmp
         return "Yes.\n"
 
     hall(root, Scripted(answer)).drive(REF)
-    left = [p.parent.name for p in (root / REF.folder / ".rondel/run/spool").glob("*/*")]
+    left = [p.parent.name for p in (run_of(root / REF.folder) / "spool").glob("*/*")]
     assert len(left) == 1
     assert "2.md" in left[0]
     assert hall(root).drive(REF, unpark=True).exit_code == 0

@@ -20,6 +20,7 @@ from rondel.agents.base import Beat, Reply, Request
 from rondel.errors import Held, LostLease, UsageError
 from rondel.store.lease import Lease
 from support.faults import in_children
+from support.runtime import run_of
 from support.scripted import Scripted
 
 DRIVE = Path(__file__).parent / "drive.py"
@@ -189,10 +190,10 @@ class Patient(Scripted):
 def test_a_driver_that_was_replaced_ends_what_it_began_and_writes_nothing_more(tmp_path, answers):
     root = repository(tmp_path / "repo")
     start(root, auto=True, width=3)
-    run = root / REF.folder / ".rondel/run"
     before: dict[str, bytes] = {}
 
     def replaced() -> None:
+        run = run_of(root / REF.folder)
         (run / "lease").unlink()
         Lease.take(run, REF.name)
         before.update({name: (run / name).read_bytes() for name in ("lease", "journal.jsonl")})
@@ -202,7 +203,7 @@ def test_a_driver_that_was_replaced_ends_what_it_began_and_writes_nothing_more(t
         return "Too late.\n"
 
     def begun() -> None:
-        while (run / "journal.jsonl").read_text().count('"started"') < 4:
+        while (run_of(root / REF.folder) / "journal.jsonl").read_text().count('"started"') < 4:
             time.sleep(0.01)
         replaced()
 
@@ -212,5 +213,5 @@ def test_a_driver_that_was_replaced_ends_what_it_began_and_writes_nothing_more(t
     agent.slow = not answers
     with pytest.raises(LostLease):
         hall(root, agent).drive(REF)
-    assert {name: (run / name).read_bytes() for name in before} == before
+    assert {name: (run_of(root / REF.folder) / name).read_bytes() for name in before} == before
     assert not (root / REF.folder / "round-1").exists()

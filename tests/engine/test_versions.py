@@ -17,6 +17,7 @@ from rondel.model.summary import Status
 from rondel.model.versions import newer
 from rondel.store import documents
 from support.kills import content
+from support.runtime import run_of
 from support.scripted import Scripted
 
 
@@ -60,8 +61,9 @@ def test_a_document_of_a_newer_version_is_neither_driven_nor_written(root, name)
 
 
 def test_a_journal_of_a_newer_version_is_not_gone_on_with(root):
-    run = root / REF.folder / ".rondel/run"
-    run.mkdir()
+    hall(root).begin(REF)
+    run = run_of(root / REF.folder)
+    run.mkdir(exist_ok=True)
     (run / "journal.jsonl").write_text('{"kind": "driver", "schema_version": 2}\n')
     agent = Scripted()
     with pytest.raises(NewerFile, match=r"its journal is of a newer version .*upgrade Rondel"):

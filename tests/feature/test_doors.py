@@ -277,6 +277,7 @@ def test_a_conflict_merges_nothing(root):
     refused = feature(root, "finish", "--merge")
     assert refused.returncode == 1
     assert "conflicts in calc.py" in refused.stderr
+    assert "next: git merge " in refused.stderr
     assert git(root, "status", "--porcelain") == ""
     assert meta(root)["status"] == "active"
 
@@ -321,6 +322,7 @@ def test_a_pull_request_is_pushed_and_opened(root, tmp_path):
     gh.chmod(0o755)
     feature(root, "start", "Add")
     git(root, "branch", "feature/001-add")
+    git(root, "tag", "feature/001-add")  # of the same name, and no business of ours
     (root / "docs/features/001-add/spec.md").write_text("# The spec\n")
     done = feature(root, "finish", "--pr", PATH=f"{programs}:/usr/bin:/bin")
     assert done.returncode == 0, done.stderr
@@ -328,6 +330,7 @@ def test_a_pull_request_is_pushed_and_opened(root, tmp_path):
     assert "--head feature/001-add" in (tmp_path / "gh.args").read_text()
     assert (tmp_path / "gh.body").read_text() == "# The spec\n"
     assert "feature/001-add" in git(bare, "branch")
+    assert not git(bare, "tag")
 
 
 def test_status_as_json_has_the_document_and_what_follows_from_it(root):

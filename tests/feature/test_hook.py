@@ -248,8 +248,11 @@ def test_it_imports_nothing_heavy():
     assert ours == {
         "rondel.cli",
         "rondel.cli.hook",
+        "rondel.errors",
         "rondel.model",
+        "rondel.model.jsons",
         "rondel.model.times",
+        "rondel.paths",
         "rondel.workflows",
         "rondel.workflows.feature",
         "rondel.workflows.feature.meta",

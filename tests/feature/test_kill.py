@@ -131,6 +131,6 @@ def test_a_kill_at_a_point_changes_nothing(tmp_path_factory, calm, point):
     killed_and_resumed(Phases(tmp_path_factory.mktemp("killed")), [point], calm)
 
 
-@swept(parts=8, stride=2)
+@swept(parts=8, stride=16)
 def test_a_kill_at_every_point_changes_nothing(points, tmp_path, calm):
     sweep(Phases, tmp_path, points, calm, least=300)

@@ -12,6 +12,7 @@ from rondel.agents.base import Request
 from rondel.api import Hall
 from rondel.engine import driver
 from rondel.workflows.feature import start_feature
+from support.runtime import run_of
 from support.scripted import Scripted
 
 AT = "2026-11-15T12:00:00+00:00"
@@ -23,7 +24,7 @@ meta = json.loads(path.read_text())
 meta["phases"]["brainstorm"] |= {{"completed": "2099-01-01T00:00:00+00:00", "verified": True}}
 meta["currentPhase"] = "brainstorm"
 path.write_text(json.dumps(meta))
-with (path.parent / ".rondel/run/journal.jsonl").open("a") as journal:
+with (pathlib.Path({run!r}) / "journal.jsonl").open("a") as journal:
     journal.write('{{"kind": "changed"}}\\n')  # as who changes it through Rondel does: the driver looks
 print("# Idea\\n\\nText.")
 """
@@ -138,11 +139,12 @@ def test_a_stamp_that_the_driver_has_not_seen_yet_is_put_aside_and_the_phase_is_
 
 @pytest.mark.parametrize(("env", "code"), [({}, 0), ({"CI": "1"}, 4)])
 def test_a_phase_that_its_own_agent_stamped_is_no_approval_under_ci(root, env, code):
-    (root / "agent.py").write_text(STAMPING.format(root=str(root)))
     command = json.dumps([sys.executable, str(root / "agent.py")])
     toml = f'[agents.a]\nkind = "command"\ncommand = {command}\n[roles]\ndefault = "a"\n'
     (root / "rondel.toml").write_text(toml)
     feature(root, "start", "Add")
+    run = str(run_of(root / "docs/features/001-add"))
+    (root / "agent.py").write_text(STAMPING.format(root=str(root), run=run))
     done = feature(root, "brainstorm", "--json", **env)
     assert done.returncode == code, done.stderr
     assert json.loads(done.stdout)["not_made_by_rondel"] == ["brainstorm"]

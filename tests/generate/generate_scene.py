@@ -73,7 +73,8 @@ def begin(
 ) -> SessionRef:
     """A session; without other words every gate is open."""
     given = {"with_tests": True, "request": {"auto": True}, **wish}
-    return start(root, Wish(profile, context, **given), at=AT, admits=lambda _: True)
+    here = Hall(root, workflows={"generate": Generate()})
+    return start(root, Wish(profile, context, **given), at=AT, admits=lambda _: True, ask=here.ask)
 
 
 class Scene:

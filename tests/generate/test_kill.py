@@ -91,12 +91,12 @@ def die_between_files(number: int) -> None:
     """Before the change of that number in what the session's folder shows."""
 
     def counts(operation: str, path: str) -> bool:
-        return operation in {"rename", "link", "unlink"} and "/.rondel/run" not in path
+        return operation in {"rename", "link", "unlink"} and "/rondel/repos/" not in path
 
     die_at(number, counts=counts)
 
 
-@swept(parts=4)
+@swept(parts=4, stride=6)
 def test_a_death_between_any_two_files_changes_nothing(points, tmp_path, calm):
     sweep(Cycles, tmp_path, points, calm, least=40, die=die_between_files)
 

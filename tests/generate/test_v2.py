@@ -239,7 +239,15 @@ def test_a_status_of_the_v2_tool_counts_and_is_shown_as_not_made_by_rondel(tmp_p
     put(root, COMPLETE)
     found = hall(root, Scripted(answer)).summary(REF)
     assert (found.status, found.foreign) == (Status.COMPLETED, ("domain",))
+    assert found.next == "rondel generate apply 0f3c2a"
     assert not (root / REF.folder / ".rondel").exists(), "who only looks leaves nothing"
+
+
+def test_a_completed_session_without_code_names_nothing_to_take_over(tmp_path):
+    root = repo(tmp_path / "repo")
+    put(root, (COMPLETE[0], {}))
+    found = hall(root, Scripted(answer)).summary(REF)
+    assert (found.status, found.next) == (Status.COMPLETED, "")
 
 
 def test_what_rondel_completed_of_a_v2_session_is_its_own(tmp_path):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.in_the_way import spot
+from support.runtime import run_of
 from support.stories import Story
 
 
@@ -54,13 +56,19 @@ def test_a_session_whose_id_is_lost_between_two_runs_gets_it_back_and_counts_no_
     assert "Rondel-Action" not in story.git("log", "--format=%(trailers:key=Rondel-Action)", "other")
 
 
-@pytest.mark.parametrize("gone", [(".rondel/session.json", ".rondel/run"), (".rondel",)])
-def test_an_id_that_is_lost_with_the_runtime_is_taken_back_from_the_commits(gone, tmp_path):
+@pytest.mark.parametrize(
+    ("gone", "how"),
+    [
+        ((".rondel/session.json", "RUN"), "put back as it was last known"),
+        ((".rondel",), "the session's commits show its id"),
+    ],
+)
+def test_an_id_that_is_lost_with_the_runtime_is_taken_back(gone, how, tmp_path):
     story = Story(tmp_path, "task")
     assert story.typed("task", "run", "IMPL-1")[0] == 0
     before = json.loads((story.session / ".rondel/session.json").read_text())
     for name in gone:
-        place = story.session / name
+        place = spot(story.session, name)
         shutil.rmtree(place) if place.is_dir() else place.unlink()
     edit(story.session / ".task/IMPL-2.json", status="completed")
     code, said = story.typed("task", "run")
@@ -70,7 +78,7 @@ def test_an_id_that_is_lost_with_the_runtime_is_taken_back_from_the_commits(gone
     assert "adopted" not in after
     trailers = story.git("log", "--format=%(trailers:key=Rondel-Action,valueonly)", "main").split()
     assert len(trailers) == 3, "the claim counts for nothing, and nothing is done twice"
-    assert "the session's commits show its id" in story.rondel("status", story.ref.name)
+    assert how in story.rondel("status", story.ref.name)
 
 
 def test_an_id_that_nobody_can_tell_any_more_is_a_problem_and_claims_are_not_made_by_rondel(tmp_path):
@@ -126,7 +134,7 @@ def test_an_approval_is_for_the_text_that_the_reviewer_read(tmp_path):
     spec = story.session / "spec.md"
     spec.write_text("# Spec A\n")
     process = story.popen("feature", "specify", "--yes")
-    review = story.session / ".rondel/run/spool"
+    review = run_of(story.session) / "spool"
     end = time.monotonic() + 60
     while not list(review.glob("*review*/*/prompt.md")) and time.monotonic() < end:
         time.sleep(0.02)

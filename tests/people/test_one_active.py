@@ -11,6 +11,7 @@ import time
 import pytest
 
 from support.doors import RONDEL
+from support.runtime import run_of
 from support.world import BEGIN, World
 
 
@@ -20,7 +21,7 @@ def at_work(world: World) -> subprocess.Popen[str]:
         [*RONDEL, "task", "run"], cwd=world.root, env=world.env, stderr=subprocess.PIPE, text=True
     )
     (session,) = world.root.glob(".workflow/WFS-add-it")
-    journal = session / ".rondel/run/journal.jsonl"
+    journal = run_of(session) / "journal.jsonl"
     end = time.monotonic() + 30
     while not journal.exists() or '"agent":' not in journal.read_text():
         assert time.monotonic() < end, "nobody was asked"
@@ -55,9 +56,7 @@ def test_another_session_does_not_become_the_active_one_while_this_one_is_worked
 
 def state_of(world: World) -> dict[str, bytes]:
     return {
-        str(p.relative_to(world.session)): p.read_bytes()
-        for p in world.session.rglob("*")
-        if p.is_file() and ".rondel/run" not in str(p)
+        str(p.relative_to(world.session)): p.read_bytes() for p in world.session.rglob("*") if p.is_file()
     }
 
 
@@ -90,7 +89,7 @@ def test_a_copied_session_is_noticed_and_becomes_one_of_its_own(tmp_path, workfl
     assert world.rondel("status").out.count("(!)") == 2
     shown = json.loads(world.rondel("status", "--json").out)["sessions"]
     assert all("same-id" in [p["rule"] for p in one["problems"]] for one in shown)
-    (advice,) = re.findall(r"`(rm -r [^`]+)`", world.rondel("resume", f"{workflow}:{copy.name}").err)
+    (advice,) = re.findall(r"`(rm [^`]+)`", world.rondel("resume", f"{workflow}:{copy.name}").err)
     world.type(advice.replace("COPY", str(copy)))
     assert world.rondel("resume", f"{workflow}:{original.name}").code in (0, 3), world.said
     assert world.rondel("resume", f"{workflow}:{copy.name}").code in (0, 3), world.said

@@ -16,10 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rondel.agents.base import Request
-from rondel.agents.checks import build
+from rondel.agents.checks import build, limited
+from rondel.agents.gemini import _ENV_LINE
 from rondel.agents.settings import AgentSettings
 from rondel.errors import RondelError, UsageError
 from rondel.model.outcomes import Ended
+from rondel.workflows.feature.ending import _OPEN_BOX
 from rondel.workflows.review import checks
 from rondel.workflows.review.analysers import complexity, patterns, ruff, secrets, shellcheck
 from rondel.workflows.review.analysers.base import TYPES, ChangedFile
@@ -28,7 +30,9 @@ from rondel.workflows.review.evidence import verify
 from rondel.workflows.review.findings import Category, Finding, parse_reviewer_json
 
 
-def program(argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60) -> tuple[int, str, str]:
+def program(
+    argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60, shown: Sequence[str] = ()
+) -> tuple[int, str, str]:
     try:
         done = subprocess.run(
             argv, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
@@ -148,6 +152,76 @@ def test_nobody_quotes_a_secret_whatever_else_is_wrong_with_its_line(tmp_path):
     findings, answered = review("quality", file, tmp=tmp_path)
     assert [(f.rule, f.line, f.evidence) for f in findings] == [("F841", 2, "password =…")]
     assert value not in answered
+
+
+def test_where_nobody_could_look_for_secrets_no_line_is_quoted_whole(tmp_path):
+    def run(argv, **more):
+        if "detect_secrets" in " ".join(argv):
+            raise RondelError("it was ended")
+        return program(argv, **more)
+
+    file = whole("app.py", 'def f():\n    password = "correct-horse-battery"\n')
+    _, answered = review("quality", file, tmp=tmp_path, run=run)
+    assert "F841" in answered
+    assert "correct-horse" not in answered
+
+
+HOSTILE = {
+    "sql": ("a.js", b'"select a from a from a from a from ' * 50),
+    "deep json": ("a.json", b"[" * 900_000),
+    "deep toml": ("a.toml", b"a = " + b"[" * 900_000),
+    "wide toml": ("a.toml", b"".join(b"a.b%d.c = 1\n" % n for n in range(20_000))),
+    "deep yaml": ("a.yaml", b"[" * 190_000),
+    "aliases": ("a.yaml", b"a: &a [x]\n" + b"b: [*a,*a]\n" * 9_000),
+    "deep xml": ("a.xml", b"<a>" * 300_000),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_file_is_looked_at_in_a_process_of_its_own_or_named(tmp_path, kind):
+    """The driver parses none of it; whatever becomes of the process, the answer says what nobody saw."""
+    asked = []
+
+    def run(argv, *, stdin="", timeout_s=60, shown=()):
+        asked.append(argv)
+        return program(limited(argv, 3), stdin=stdin, timeout_s=timeout_s)
+
+    path, data = HOSTILE[kind]
+    _, answered = review("reliability", whole(path, data), tmp=tmp_path, run=run)
+    assert any("analysers.inner" in " ".join(argv) for argv in asked)
+    assert f"not checked by it: `{path}`" in answered or "(1 file)" in answered
+
+
+LINEAR = {
+    "a fenced diff": (checks._diff, "```diff\n", "\n```diff\nx\n```\n"),
+    "open tasks": (_OPEN_BOX.findall, "\n", ""),
+    "settings of a vendor": (_ENV_LINE.findall, "\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_twice_as_much_text_takes_about_twice_as_long(name):
+    parse, unit, end = LINEAR[name]
+
+    def seconds(count: int) -> float:
+        text, best = unit * count + end, 9e9
+        for _ in range(3):
+            began = time.process_time()
+            parse(text)
+            best = min(best, time.process_time() - began)
+        return best
+
+    assert seconds(40_000) < 3.2 * seconds(20_000) + 0.005
+
+
+def test_a_process_that_is_ended_has_looked_at_nothing(tmp_path):
+    def run(argv, **_):
+        return (-9, "", "") if "analysers.inner" in " ".join(argv) else (0, "[]", "")
+
+    file = whole("a.js", "debugger;\n")
+    _, answered = review("reliability", file, tmp=tmp_path, run=run)
+    assert "patterns ended with status -9" in answered
+    assert "not checked by it: `a.js`" in answered
 
 
 def test_a_password_that_two_analysers_see_is_one_finding(tmp_path):

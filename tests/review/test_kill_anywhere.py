@@ -77,7 +77,7 @@ def calm(make, tmp_path_factory):
     return undisturbed(make(tmp_path_factory.mktemp("undisturbed")))
 
 
-@swept(parts=8, stride=3)
+@swept(parts=8, stride=10)
 def test_a_death_at_every_single_point_changes_nothing(points, tmp_path, make, calm):
     sweep(make, tmp_path, points, calm, least=100)
 

@@ -215,10 +215,18 @@ def test_an_unfinished_round_of_an_earlier_day_about_the_same_change_goes_on(fea
     assert not later.resumed
 
 
+def commit_below(repo, files):
+    """Standards are those of the base: somebody else's commit there, and the branch is moved onto it."""
+    git(repo, "switch", "-q", "main")
+    commit(repo, files)
+    git(repo, "switch", "-q", "feature")
+    git(repo, "rebase", "-q", "main")
+
+
 def test_root_files_are_made_anew_when_their_inputs_changed_and_the_old_ones_kept(feature):
     state = one_round(feature)
     old = {name: state.files.data(name) for name in ("context.md", "discovered-standards.md")}
-    commit(feature, {"AGENTS.md": "Be kind.\n"})
+    commit_below(feature, {"AGENTS.md": "Be kind.\n"})
     state = one_round(feature)
     for name, data in old.items():
         assert state.files.data(name) != data
@@ -240,7 +248,7 @@ def test_a_root_file_that_a_person_edited_is_theirs(feature):
     state = one_round(feature)
     path = feature / state.ref.folder / "discovered-standards.md"
     path.write_text("Ours, by hand.\n")
-    commit(feature, {"AGENTS.md": "Be kind.\n"})
+    commit_below(feature, {"AGENTS.md": "Be kind.\n"})
     state = one_round(feature)
     assert path.read_text() == "Ours, by hand.\n"
     assert "Be kind." in state.files.text(".rondel/parts/round-2/discovered-standards.md")

@@ -177,7 +177,7 @@ def test_the_first_actions_look_at_the_standards_and_the_change_together():
 
 def test_a_round_without_pins_pins_first():
     state = read({}, current_phase="context", phase_number=1)
-    assert [a.path.rpartition("/")[2] for a in plan(state)] == ["standards.json", "target.json"]
+    assert [a.path.rpartition("/")[2] for a in plan(state)] == ["target.json"]
 
 
 def test_final_md_of_another_tool_gives_the_findings_to_carry():

@@ -11,6 +11,7 @@ from review_support import finding, git, review
 from modelserver import Asked, FakeModel, toml_tables, vendor_config
 from rondel.api import Hall
 from rondel.workflows.review import files
+from support.runtime import run_of
 from vendors.install import binary, selected
 
 pytestmark = pytest.mark.agents
@@ -62,7 +63,7 @@ def test_a_review_with_a_real_cli(rig):
     assert state.meta["verdict"] == "REQUEST CHANGES"
     assert state.meta["synthesis_counts"] == {"blockers": 1, "should_fix": 1, "suggestions": 0}
     assert "A short change with a wrong sign." in state.files.text(state.at.final)
-    journal = (hall.root / opened.ref.folder / ".rondel/run/journal.jsonl").read_text()
+    journal = (run_of(hall.root / opened.ref.folder) / "journal.jsonl").read_text()
     begun = [json.loads(line) for line in journal.splitlines() if re.search(r'"started".*/reviews/', line)]
     ended = [json.loads(line) for line in journal.splitlines() if re.search(r'"finished".*/reviews/', line)]
     assert max(e["at"] for e in begun) <= min(e["at"] for e in ended), "the reviewers did not run in parallel"

@@ -180,7 +180,8 @@ def test_every_template_is_shipped(name):
 # -- standards -------------------------------------------------------------------------------
 
 
-def test_standards_are_found_in_their_order_with_their_source(repo):
+@pytest.mark.parametrize("base", ["HEAD", ""], ids=["at the base", "as they are"])
+def test_standards_are_found_in_their_order_with_their_source(repo, base):
     files = {
         "openspec/project.md": "spec words",
         "CONTRIBUTING.md": "contributing words",
@@ -193,7 +194,7 @@ def test_standards_are_found_in_their_order_with_their_source(repo):
         "openspec/specs/auth/spec.md": "auth words",
     }
     commit(repo, files)
-    sources = look_at_standards("configured words", look(repo))
+    sources = look_at_standards("configured words", base, look(repo))
     assert [s.path for s in sources] == [
         "rondel.toml",
         "AGENTS.md",
@@ -213,7 +214,7 @@ def test_standards_are_found_in_their_order_with_their_source(repo):
 
 
 def test_no_standards_are_said_to_be_none(repo):
-    assert "states none" in render_standards(look_at_standards("", look(repo)))
+    assert "states none" in render_standards(look_at_standards("", "HEAD", look(repo)))
 
 
 def test_long_standards_are_cut_and_that_is_said():

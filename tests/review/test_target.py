@@ -1,8 +1,13 @@
+import json
+import os
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from review_support import CHANGED, commit, git, look, repository
+from review_support import CHANGED, commit, feature_branch, git, look, repository
 
+from rondel.engine.session import new_identity
 from rondel.errors import RondelError, UsageError
 from rondel.workflows.review.probes import is_empty
 from rondel.workflows.review.target import Kind, Target, branch_of, parse_target, pin, pins_of, target_of
@@ -144,6 +149,39 @@ def test_origin_head_comes_before_main(tmp_path, feature):
     assert pin(Target(), look(clone)).base == git(clone, "rev-parse", "origin/HEAD")
 
 
+@pytest.mark.parametrize("kind", ["tag", "branch"])
+@pytest.mark.parametrize("name", ["origin/HEAD", "main", "master", "heads/main", "remotes/origin/HEAD"])
+def test_no_ref_of_a_stranger_is_taken_for_the_base(tmp_path, feature, name, kind):
+    """A remote brings its tags along, and a branch of any name can be checked out of it."""
+    git(feature, "checkout", "-q", "main")
+    git(tmp_path, "clone", "-q", str(feature), "clone")
+    clone = tmp_path / "clone"
+    git(clone, "checkout", "-q", "feature")
+    base = git(clone, "rev-parse", "refs/remotes/origin/HEAD")
+    git(clone, "update-ref", f"refs/{'tags' if kind == 'tag' else 'heads'}/{name}", "HEAD")
+    assert pin(Target(), look(clone)).base == base
+    git(clone, "remote", "remove", "origin")
+    if (kind, name) not in (("branch", "main"), ("branch", "master")):  # which are the person's own by then
+        git(clone, "update-ref", "refs/heads/main", base)
+        assert pin(Target(), look(clone)).base == base
+
+
+def test_a_tag_does_not_change_a_branch_s_name(feature):
+    git(feature, "tag", "feature")
+    assert branch_of(look(feature)) == "feature"
+    assert new_identity("task", look(feature)).branch == "feature"
+
+
+def test_a_branch_without_a_common_commit_has_no_base_by_default(feature):
+    """Its own commit would be one: then the change says by which settings it is judged."""
+    git(feature, "checkout", "-q", "--orphan", "other")
+    here = commit(feature, {"app.py": CHANGED}, "another beginning")
+    (feature / "app.py").write_text("work = 3\n")
+    with pytest.raises(UsageError, match="'main' and this branch have no common commit"):
+        pin(Target(), look(feature))
+    assert pin(Target(Kind.WORK, "HEAD"), look(feature)).base == here
+
+
 def test_a_shallow_clone_that_cannot_know_the_change_says_so(tmp_path, feature):
     git(feature, "checkout", "-q", "main")
     git(tmp_path, "clone", "-q", "--depth=1", "--no-single-branch", f"file://{feature}", "shallow")
@@ -175,6 +213,50 @@ def test_a_pull_request_without_gh_says_what_to_do(feature, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with pytest.raises(RondelError, match="gh"):
         pin(Target(Kind.PR, number=12), look(feature))
+
+
+def moved_on(tmp_path, monkeypatch):
+    """A checkout of a pull request whose base moved on since, and a `gh` that knows both."""
+    upstream = feature_branch(tmp_path / "upstream")
+    git(upstream, "update-ref", "refs/pull/5/head", "feature")
+    git(upstream, "checkout", "-q", "main")
+    git(tmp_path, "clone", "-q", str(upstream), "mine")
+    git(tmp_path / "mine", "checkout", "-q", "feature")
+    shown = {
+        "headRefName": "feature",
+        "headRefOid": git(upstream, "rev-parse", "feature"),
+        "baseRefName": "main",
+        "baseRefOid": commit(upstream, {"more.txt": "more\n"}),
+    }
+    gh = tmp_path / "bin/gh"
+    gh.parent.mkdir()
+    diff = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n"
+    gh.write_text(
+        f"#!{sys.executable}\nimport sys\nprint({json.dumps(shown)!r} if 'view' in sys.argv else {diff!r})\n"
+    )
+    gh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{gh.parent}:{os.environ['PATH']}")
+    return tmp_path / "mine", shown
+
+
+def test_the_base_of_a_pull_request_is_fetched(tmp_path, monkeypatch):
+    mine, shown = moved_on(tmp_path, monkeypatch)
+    pins = pin(Target(Kind.PR, number=5), look(mine))
+    assert (pins.base, pins.head) == (git(mine, "rev-parse", "main"), shown["headRefOid"])
+    assert not pins.given
+
+
+@pytest.mark.parametrize("remote", ["nowhere", "none", "a folder"])
+def test_a_pull_request_whose_base_is_not_to_be_had_is_refused(tmp_path, monkeypatch, remote):
+    """Judged without it, it would be judged by what is checked out, which is its own."""
+    mine, _ = moved_on(tmp_path, monkeypatch)
+    git(mine, "remote", "set-url", "origin", str(tmp_path / "nowhere"))
+    if remote != "nowhere":
+        git(mine, "remote", "remove", "origin")
+    if remote == "a folder":  # which git would take for a remote
+        git(mine, "clone", "-q", "--bare", str(tmp_path / "upstream"), "origin")
+    with pytest.raises(UsageError, match="git fetch REMOTE main refs/pull/5/head"):
+        pin(Target(Kind.PR, number=5), look(mine))
 
 
 def test_pins_that_cannot_be_read_are_none():

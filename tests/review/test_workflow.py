@@ -186,7 +186,10 @@ def test_reviewers_run_in_parallel(feature):
 
 
 def test_the_prompts_have_the_diff_the_standards_the_requirements_and_the_guidance(feature):
-    (feature / "AGENTS.md").write_text("Never subtract.\n")
+    git(feature, "switch", "-q", "main")
+    commit(feature, {"AGENTS.md": "Never subtract.\n"})
+    git(feature, "switch", "-q", "feature")
+    git(feature, "rebase", "-q", "main")
     agent = panel(by_type())
     run_review(feature, agent, requirements="It must add.\n", team="security:1")
     prompt = next(r.prompt for r in agent.seen if "/reviews/" in r.action)

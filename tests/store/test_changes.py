@@ -108,12 +108,13 @@ def test_no_change_goes_through_a_link_out(tmp_path: Path):
     assert (session / "out.json").read_bytes() == b""
 
 
-def test_a_link_from_one_document_to_another_is_followed(tmp_path: Path):
+def test_a_link_from_one_document_to_another_is_put_aside(tmp_path: Path):
     (tmp_path / "real").mkdir()
     (tmp_path / "notes").symlink_to("real")
     carry_out(tmp_path, [Write("notes/a.md", b"a")])
-    assert (tmp_path / "real/a.md").read_bytes() == b"a"
-    assert not (tmp_path / ".rondel").exists()
+    assert os.listdir(tmp_path / "real") == []
+    assert (tmp_path / "notes/a.md").read_bytes() == b"a"
+    assert os.readlink(tmp_path / ".rondel/aside/notes.damaged-1") == "real"
 
 
 def test_the_files_beside_a_session_belong_to_it(tmp_path: Path):
@@ -127,7 +128,7 @@ def test_runtime_state_is_kept_out_of_git_from_the_first_file_on(tmp_path: Path)
     carry_out(tmp_path, [Write("spec.md", b"")])
     assert not (tmp_path / ".rondel").exists()
     carry_out(tmp_path, [Write(".rondel/request-1.json", b"{}")])
-    assert (tmp_path / ".rondel" / ".gitignore").read_bytes() == ours.RUNTIME
+    assert (tmp_path / ".rondel" / ".gitignore").read_bytes() == ours.IGNORED
 
 
 def test_a_damaged_document_stops_the_changes_before_it_is_touched(tmp_path: Path):

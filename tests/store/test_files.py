@@ -311,10 +311,12 @@ def test_a_session_folder_that_is_a_link_out_of_the_repository_is_refused(tmp_pa
         files.safe_join(tmp_path / "repo", ".ocr/sessions/x")
 
 
-def test_a_link_that_stays_inside_is_followed(tmp_path: Path):
+def test_a_link_that_stays_inside_is_followed_for_a_file_of_the_repository_only(tmp_path: Path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    assert files.safe_join(tmp_path, "link/a") == Path(os.path.realpath(tmp_path), "real", "a")
+    assert files.real_path(tmp_path, "link/a") == Path(os.path.realpath(tmp_path), "real", "a")
+    with pytest.raises(UnsafePath, match="link"):
+        files.safe_join(tmp_path, "link/a")
 
 
 def test_a_link_to_nowhere_that_points_out_is_refused(tmp_path: Path):

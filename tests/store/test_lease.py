@@ -86,8 +86,11 @@ def test_a_session_nobody_ever_drove_has_no_holder(run: Path):
 
 
 def test_runtime_state_is_kept_out_of_git_from_the_first_driver_on(run: Path):
-    Lease.take(run, "review:x").release()
-    assert (run.parent / ".gitignore").read_bytes() == ours.RUNTIME
+    session = run.parent.parent / "session"
+    (session / ".rondel").mkdir(parents=True)
+    (session / ".rondel/.gitignore").write_bytes(ours.IGNORED_BEFORE[0])
+    Lease.take(run, "review:x", folder=session).release()
+    assert (session / ".rondel/.gitignore").read_bytes() == ours.IGNORED
 
 
 def test_the_epoch_grows_with_each_driver(run: Path):

@@ -13,10 +13,10 @@ from support.in_the_way import KINDS, is_found, is_untouched, put
 
 def test_a_person_s_ignore_rules_stay_as_they_are(tmp_path: Path):
     home = tmp_path / ".rondel"
-    ours.ignore_runtime(home)
-    assert (home / ".gitignore").read_bytes() == ours.RUNTIME
+    ours.keep_out_of_git(home, renew=True)
+    assert (home / ".gitignore").read_bytes() == ours.IGNORED
     (home / ".gitignore").write_text("mine\n")
-    ours.ignore_runtime(home)
+    ours.keep_out_of_git(home, renew=True)
     assert (home / ".gitignore").read_text() == "mine\n"
 
 
@@ -24,8 +24,8 @@ def test_a_person_s_ignore_rules_stay_as_they_are(tmp_path: Path):
 def test_what_stands_where_the_ignore_rules_belong_is_put_aside_and_said(tmp_path: Path, kind: str):
     session, outside, rules = tmp_path / "one", tmp_path / "outside", ".rondel/.gitignore"
     put(session / rules, kind, outside)
-    Lease.take(session / ".rondel/run", "review:one").release()
-    assert (session / rules).read_bytes() == ours.RUNTIME
+    Lease.take(tmp_path / "state/.rondel", "review:one", folder=session).release()
+    assert (session / rules).read_bytes() == ours.IGNORED
     assert is_found(session, rules, kind, outside)
     assert is_untouched(outside)
     said = ours.restored_in((session / ours.RECORD).read_bytes())

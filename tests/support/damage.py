@@ -19,6 +19,7 @@ from types import ModuleType
 from rondel.store import disk
 from support.faults import in_child
 from support.kills import Trial, Undisturbed
+from support.runtime import run_of
 from support.scripted import paid
 
 SWEEP = bool(os.environ.get("RONDEL_SWEEP"))
@@ -156,7 +157,7 @@ def unscathed(shown: Mapping[str, object]) -> dict[str, object]:
 
 def _is_said(session: Path, path: Path, how: str) -> bool:
     """Whether the journal says that it was put back; then what was there is kept, and status says so."""
-    lines = (session / ".rondel/run/journal.jsonl").read_text().splitlines()
+    lines = (run_of(session) / "journal.jsonl").read_text().splitlines()
     said = [event for line in lines if (event := json.loads(line))["kind"] == "restored"]
     if said:
         kept = list((session / ".rondel/aside").glob("*.damaged-*"))

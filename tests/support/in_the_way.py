@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support.kills import commit_number
+from support.runtime import run_of
 
 KINDS = ("empty folder", "folder with a file", "file", "broken link", "link to an outside folder", "pipe")
 TEXT = "This is mine.\n"
@@ -21,28 +22,31 @@ OURS = (
     ".rondel/aside",
     ".rondel/control",
     ".rondel/decisions",
+    ".rondel/lock",
     ".rondel/manual",
     ".rondel/parts",
     ".rondel/request-1.json",
-    ".rondel/run",
-    ".rondel/run/heartbeat.json",
-    ".rondel/run/journal.jsonl",
-    ".rondel/run/lease",
-    ".rondel/run/report.json",
-    ".rondel/run/restored.jsonl",
-    ".rondel/run/spool",
+    ".rondel/restored.jsonl",
     ".rondel/session.json",
     ".rondel/written.jsonl",
+    "RUN",  # in the runtime
+    "RUN/heartbeat.json",
+    "RUN/journal.jsonl",
+    "RUN/lease",
+    "RUN/report.json",
+    "RUN/restored.jsonl",
+    "RUN/spool",
 )
 # Where a file belongs that anybody may add to, or that may be lost: a text there is no obstacle.
 LOOSE = {
     ".rondel/.gitignore",
     ".rondel/control",
-    ".rondel/run/heartbeat.json",
-    ".rondel/run/journal.jsonl",
-    ".rondel/run/report.json",
-    ".rondel/run/restored.jsonl",
+    ".rondel/restored.jsonl",
     ".rondel/written.jsonl",
+    "RUN/heartbeat.json",
+    "RUN/journal.jsonl",
+    "RUN/report.json",
+    "RUN/restored.jsonl",
 }
 FOLDERS = {
     ".rondel",
@@ -50,9 +54,14 @@ FOLDERS = {
     ".rondel/decisions",
     ".rondel/manual",
     ".rondel/parts",
-    ".rondel/run",
-    ".rondel/run/spool",
+    "RUN",
+    "RUN/spool",
 }
+
+
+def spot(session: Path, path: str) -> Path:
+    """The place of a path of a session; one that begins with `RUN` is in its runtime."""
+    return run_of(session) / path[4:] if path.startswith("RUN") else session / path
 
 
 def put(place: Path, kind: str, outside: Path) -> None:
@@ -89,10 +98,11 @@ def is_in_the_way(path: str, kind: str, folders: Iterable[str] = ()) -> bool:
 
 def is_found(session: Path, path: str, kind: str, outside: Path) -> bool:
     """Aside; or still where it was, where nobody needed the place; a text, in any file that is kept."""
-    aside = session / ".rondel/aside"
-    there = [session / path, *(aside.iterdir() if aside.is_dir() else ())]
+    there = [spot(session, path)]
+    for aside in (session / ".rondel/aside", run_of(session) / "aside"):
+        there += aside.iterdir() if aside.is_dir() else ()
     if kind == "file":
-        there = [p for p in session.rglob("*") if p.is_file() and ".rondel/run" not in str(p)]
+        there = [p for top in (session, run_of(session) / "aside") for p in top.rglob("*") if p.is_file()]
     return any(_is(place, kind, outside) for place in there if os.path.lexists(place))
 
 

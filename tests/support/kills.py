@@ -29,31 +29,38 @@ from support.scripted import asked, paid
 
 POINTS_MAX = 50_000
 SETTLE_S = 10.0  # for a git that outlived its killed driver
-RECORD = "written.jsonl"
+RECORDS = {"written.jsonl", "restored.jsonl", "lock"}
 MARKS = (pytest.mark.slow, pytest.mark.sweep, pytest.mark.timeout(14_400))
 Point = TypeVar("Point", int, float)  # the number of a fault point, or a time in seconds
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
 ID = re.compile(rb"\b[a-z]+-[0-9a-f]{16}\b")
 MARK = re.compile(rb"\b[0-9a-f]{32}\b")
 BASE = re.compile(rb'"base": "[0-9a-f]{40}"')
+SEAL = re.compile(rb'"(seal|decided)": ("[0-9a-f]{64}"|\{[^{}]*\})')  # of a decision
 
 
 def content(session: Path) -> dict[str, bytes]:
     """Every file of a session that is state: what a crash must not change.
 
     The record of what was written holds digests of texts with times in them, and one line more
-    for each action that is done again.
+    for each action that is done again; that of what was put back is of the last run.
     """
     return {
         str(p.relative_to(session)): p.read_bytes()
         for p in sorted(session.rglob("*"))
-        if p.is_file() and ".rondel/run" not in str(p) and ".torn-" not in p.name and p.name != RECORD
+        if p.is_file() and ".torn-" not in p.name and p.name not in RECORDS
     }
 
 
 def timeless(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The same without what differs from trial to trial: moments, the random id, its marks, the base."""
-    known = ((TIME, b"TIME"), (ID, b"ID"), (MARK, b"MARK"), (BASE, b'"base": "BASE"'))
+    """The same without what differs from trial to trial: moments, the random id, marks, seals, the base."""
+    known = (
+        (TIME, b"TIME"),
+        (ID, b"ID"),
+        (MARK, b"MARK"),
+        (BASE, b'"base": "BASE"'),
+        (SEAL, rb'"\1": "SEAL"'),
+    )
     return {path: reduce(lambda d, k: k[0].sub(k[1], d), known, data) for path, data in files.items()}
 
 

@@ -2,4 +2,14 @@
 
 from __future__ import annotations
 
-YES = {"RONDEL_TRUST": "yes"}  # in the environment of every command; the tests of trust take it away
+from pathlib import Path
+
+# In the environment of every command. The tests of trust take the first away. Those of the sandbox, of real
+# CLIs and of tasks take the second: agents of the others leave notes outside of what they may write.
+YES = {"RONDEL_TRUST": "yes", "RONDEL_SANDBOX": "none"}
+
+
+def opens(config: Path, folder: Path) -> None:
+    """Let what runs inside the sandbox write in a folder of the test's: agents and steps leave notes."""
+    (config / "rondel").mkdir(parents=True, exist_ok=True)
+    (config / "rondel/config.toml").write_text(f'[sandbox]\nwrite = ["{folder}"]\n')

@@ -16,6 +16,7 @@ from pathlib import Path
 from rondel.agents.base import Beat, Reply, Request
 from rondel.model.outcomes import Ended, Usage
 from rondel.store import disk
+from support.runtime import run_of
 
 Answer = Callable[[Request], Reply | str]
 USAGE = Usage(100, 10, 0, 0.01)
@@ -74,4 +75,4 @@ def paid(session: Path) -> Counter[str]:
 
 
 def _spools(session: Path) -> Path:
-    return session / ".rondel/run/spool"
+    return run_of(session) / "spool"

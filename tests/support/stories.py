@@ -179,7 +179,9 @@ class Story:
 
     def starts(self) -> int:
         """How many actions were started so far."""
-        journals = self.root.glob("**/.rondel/run/journal.jsonl")
+        journals = (self.folder / "home/.local/state").glob(
+            "rondel/repos/*/sessions/*/*/.rondel/journal.jsonl"
+        )
         return sum(path.read_bytes().count(b'"started"') for path in journals)
 
     def shown(self) -> dict[str, bytes]:

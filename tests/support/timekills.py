@@ -25,6 +25,7 @@ from pathlib import Path
 from support import repos
 from support.kills import SETTLE_S, TIME, assert_same, commit_number, content, repository
 from support.person import YES
+from support.runtime import run_of
 
 WHOLE = bool(os.environ.get("RONDEL_SWEEP"))
 FILES = 5000 if WHOLE else 500
@@ -138,7 +139,7 @@ class Scene:
     def answered(self) -> Counter[str]:
         """How many complete answers there were to each action."""
         found: Counter[str] = Counter()
-        for file in self.session.glob(".rondel/run/spool/*/*/exit.json"):
+        for file in run_of(self.session).glob("spool/*/*/exit.json"):
             known = json.loads(file.read_bytes())
             if known["code"] == 0 and known["reason"] == "exited":
                 found[file.parent.parent.name] += 1

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from rondel.store import disk
 from support.faults import die_at, in_child
+from support.runtime import run_of
 from support.scripted import Scripted
 
 SWEEP = bool(os.environ.get("RONDEL_SWEEP"))
@@ -121,15 +122,14 @@ def told(story: Story, moment: Moment) -> None:
         assert in_child(writer.die) in (0, -signal.SIGKILL)
         writer.written = _is_there(story.session / name, text)
     if moment.forgets:
-        shutil.rmtree(story.session / ".rondel/run", ignore_errors=True)
+        shutil.rmtree(run_of(story.session), ignore_errors=True)
     with hasty(writer.count):
         story.drive()
         if not writer.written:
             writer.write("start", "")
         story.more()
     found = [p for p in story.session.rglob("*") if p.is_file() and _is_there(p, text)]
-    kept = [p for p in found if ".rondel/run" not in str(p)]
-    assert kept, f"{name}, written at {writer.when}, is lost; in runtime: {found}"
+    assert found, f"{name}, written at {writer.when}, is lost"
     if writer.reviewed and not (moment.killed and moment.point):
         prompts = [r.prompt for r in story.agent.seen if r.action.endswith("review.json")]
         assert any(text.strip() in p for p in prompts), f"{name}, written at {writer.when}, was not reviewed"

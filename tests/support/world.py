@@ -14,6 +14,7 @@ from pathlib import Path
 from support.doors import RONDEL
 from support.follow import Printed, typed
 from support.person import YES
+from support.runtime import run_of
 
 REQUIREMENTS = (
     "# Requirements\n\n- REQ-001: it adds\n\nPHASE_RESULT:\n- phase: ra\n- status: success\n"
@@ -179,7 +180,7 @@ class World:
     @property
     def asked(self) -> int:
         """How often an agent was asked."""
-        journal = self.session / ".rondel/run/journal.jsonl"
+        journal = run_of(self.session) / "journal.jsonl"
         events = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
         return sum(e["kind"] == "started" and "agent" in e for e in events)
 

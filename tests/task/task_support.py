@@ -18,7 +18,8 @@ from rondel.workflows.task import files, read
 from rondel.workflows.task.schema import new_task
 from rondel.workflows.task.state import State
 from rondel.workflows.task.workflow import TaskWorkflow
-from support import scripted
+from support import follow, scripted
+from support.person import opens
 from support.repos import GIT_ENV
 from support.repos import git as git
 from support.repos import repository as repository
@@ -33,6 +34,8 @@ def settle_in(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, str(home / part))
     for name, value in GIT_ENV.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.delenv("RONDEL_SANDBOX", raising=False)
+    opens(home / "config", follow.base)
 
 
 def task(task_id: str, title: str = "", **changes: object) -> dict[str, object]:

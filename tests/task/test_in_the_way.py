@@ -19,7 +19,7 @@ from task_support import (
 
 from rondel.engine.report import Stopped
 from rondel.store import disk
-from support.in_the_way import OURS, is_found, is_in_the_way, is_untouched, put, share
+from support.in_the_way import OURS, is_found, is_in_the_way, is_untouched, put, share, spot
 from support.words import HastyDisk
 
 pytestmark = pytest.mark.sweep
@@ -52,7 +52,7 @@ def test_while_a_driver_runs_every_task_gets_done_once(scene, tmp_path, path, ki
     def answer(request) -> str:
         if task_id(request) == "IMPL-2" and not met:
             met.append(path)
-            put(folder / path, kind, outside)
+            put(spot(folder, path), kind, outside)
         write_file(request, f"{task_id(request)}.txt", "x\n")
         return REPORT
 
@@ -77,7 +77,7 @@ def test_at_rest_the_next_run_does_every_task_once(scene, tmp_path, path, kind):
         return REPORT
 
     assert run(hall(root, Scripted(answer)), ref, only=("IMPL-1",)).stopped is not Stopped.FAILED
-    put(folder / path, kind, outside)
+    put(spot(folder, path), kind, outside)
     hall(root).summary(ref)
     report = run(hall(root, Scripted(answer)), ref)
     assert is_untouched(outside)

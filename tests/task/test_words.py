@@ -11,6 +11,7 @@ from task_support import REPORT, Scripted, allow_all, hall, repository, session,
 from rondel.agents.base import Request
 from rondel.model.digests import digest
 from rondel.workflows.task import layout
+from support.runtime import run_of
 from support.words import SWEPT, Story, tell
 
 pytestmark = pytest.mark.sweep
@@ -84,7 +85,7 @@ def test_without_its_runtime_a_session_still_knows_which_documents_are_its_own(t
     story.drive()
     drawn = digest((story.session / layout.TODO).read_bytes())
     assert drawn in (story.session / ".rondel/written.jsonl").read_text()
-    for path in sorted((story.session / ".rondel/run").rglob("*"), reverse=True):
+    for path in sorted((run_of(story.session)).rglob("*"), reverse=True):
         path.unlink() if not path.is_dir() else path.rmdir()
     story.more()
     kept = [p.name for p in (story.session / ".rondel/aside").iterdir()]

@@ -18,7 +18,8 @@ def env(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     who = {f"GIT_{w}_{k}": v for w in ("AUTHOR", "COMMITTER") for k, v in (("NAME", "t"), ("EMAIL", "t@t"))}
-    return {"PATH": "/usr/bin:/bin", "HOME": str(home), "GIT_CONFIG_GLOBAL": "/dev/null", **who}
+    quiet = {"GIT_CONFIG_GLOBAL": "/dev/null", "RONDEL_SANDBOX": "none"}  # what runs leaves a mark outside
+    return {"PATH": "/usr/bin:/bin", "HOME": str(home), **quiet, **who}
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from rondel.model.consent import Everything
 from rondel.trust.admit import Admitted, admit
+from rondel.trust.consents import lookup
 from rondel.trust.keys import KEYS, Mark, is_looser, rule
-from rondel.trust.parts import Found
+from rondel.trust.parts import ALL, UNTOLD, WORDS_MAX, Found, is_untold
 
 DEFAULTS = {
     "timeout_s": 1800,
@@ -102,10 +103,17 @@ def value_of(settings: dict[str, Any], name: str) -> object:
 
 
 def admitted(person: dict[str, Any], repo: dict[str, Any], known=frozenset(), files=SCRIPTS) -> Admitted:
+    def below(folder: str):
+        runs = False
+        return lambda wanted: [(p, t) for p, t in files.items() if p.startswith(folder) and wanted(p, runs)]
+
     def look(path: str) -> Found | None:
+        if path == ALL:
+            return Found(is_folder=True, inner=below(""))
         if path in files:
-            return Found(files[path])
-        return Found(is_folder=True) if any(f.startswith(f"{path}/") for f in files) else None
+            return Found(files[path], text=files[path])
+        inside = any(f.startswith(f"{path}/") for f in files)
+        return Found(is_folder=True, inner=below(f"{path}/")) if inside else None
 
     return admit(nested(person), nested(repo), known, default, look)
 
@@ -257,3 +265,98 @@ def test_an_agent_of_the_persons_stays_of_its_kind():
 def test_a_key_that_nobody_marked_needs_consent():
     assert rule(("review", "brand_new")).mark is Mark.CONSENT
     assert all(rule(tuple(name.split("."))) is found for name, found in KEYS.items())
+
+
+# -- scripts that are not named, or not by the command itself ---------------------------
+
+TREE = {
+    "run.sh": "#!/bin/sh\n./tools/one.sh && . tools/lib.sh\n",
+    "tools/one.sh": '#!/bin/sh\nexec "$(dirname "$0")/two.sh"\n',
+    "tools/two.sh": "#!/bin/sh\necho\n",
+    "tools/lib.sh": "true\n",
+    "app/code.py": "print('./never.sh')\n",
+    "README.txt": "see run.sh\n",
+}
+
+
+def asks_for(command: object, changed: str) -> bool:
+    """Whether a command that was said yes to asks again when one file of the tree is another."""
+    repo = {"agents.mine.kind": "command", "agents.mine.command": command}
+    known = {part.digest for part in admitted({}, repo, files=TREE).parts}
+    assert admitted({}, repo, known, TREE).left_out == ()
+    return bool(admitted({}, repo, known, {**TREE, changed: TREE[changed] + "more\n"}).left_out)
+
+
+@pytest.mark.parametrize("changed", ["run.sh", "tools/one.sh", "tools/two.sh", "tools/lib.sh"])
+def test_a_script_that_a_script_calls_is_part_of_it(changed):
+    assert asks_for(["sh", "run.sh"], changed)
+
+
+@pytest.mark.parametrize("changed", ["app/code.py", "README.txt"])
+def test_what_no_script_calls_is_not(changed):
+    assert not asks_for(["sh", "run.sh"], changed)
+
+
+def test_a_folder_stands_for_its_scripts():
+    assert asks_for(["run-parts", "tools"], "tools/two.sh")
+    assert not asks_for(["pytest", "app"], "app/code.py"), "that is code that a test loads"
+
+
+@pytest.mark.parametrize("changed", ["tools/two.sh", "app/code.py"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        'F=a; sh "$F"',
+        "./$(cat name)",
+        "for f in tools/*; do bash $f; done",
+        "python3 app/*.py",
+        "env A=1 timeout 5 $X",
+        "`cat name`",
+        ["bash", "-c", "exec $F"],
+        ["python3", *(f"w{n}" for n in range(WORDS_MAX + 1)), "app/code.py"],
+    ],
+    ids=str,
+)
+def test_where_a_command_computes_what_it_runs_every_script_is_part_of_it(command, changed):
+    assert asks_for(command, changed)
+    if len(command) < WORDS_MAX:
+        assert (
+            UNTOLD
+            in admitted({}, {"agents.mine.kind": "command", "agents.mine.command": command}).parts[0].lines
+        )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest -q $PYTEST_ARGS",
+        "make test",
+        "cd $PWD && ./run.sh",
+        "A=$B npm test",
+        "echo $HOME; ruff check *.md",
+        "",
+    ],
+)
+def test_an_argument_that_is_computed_is_no_script(command):
+    assert not is_untold(command)
+
+
+@given(st.lists(st.sampled_from(sorted(TREE)), min_size=1, max_size=3), st.data())
+def test_any_change_of_a_file_that_a_command_names_asks_again(names, data):
+    """Whichever of them it is."""
+    changed = data.draw(st.sampled_from(names))
+    assert asks_for(["sh", "-c", "; ".join(f"sh ./{name}" for name in names)], changed)
+
+
+def test_a_file_of_the_repository_is_known_however_its_path_is_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    script = tmp_path / "repo/run.sh"
+    script.parent.mkdir()
+    script.write_text("true\n")
+    found = {lookup(tmp_path / "repo", path) for path in ("run.sh", str(script), "~/repo/run.sh")}
+    assert len(found) == 1
+    assert None not in found
+    (tmp_path / "repo/~/repo").mkdir(parents=True)
+    (tmp_path / "repo/~/repo/run.sh").write_text("false\n")
+    assert lookup(tmp_path / "repo", "~/repo/run.sh") not in found
+    assert lookup(tmp_path / "repo", "~/elsewhere.sh") is None

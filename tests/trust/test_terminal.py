@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pexpect
 import pytest
-from test_strangers import agent, put
+from test_strangers import agent, based
 
 from support.doors import RONDEL
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_the_first_run_shows_what_would_run_and_asks(repo, env, marker, answer):
-    put(repo, env, agent(marker))
+    based(repo, env, agent(marker))
     child = pexpect.spawn(
         RONDEL[0],
         [*RONDEL[1:], "review", "--quick"],

@@ -17,6 +17,7 @@ from rondel.agents.base import Beat, Clocks, Reply, Request
 from rondel.agents.roster import build
 from rondel.agents.settings import AgentSettings
 from rondel.model.actions import Access
+from rondel.sandbox.box import Box, holds, own_places
 from vendors.install import binary, selected
 
 TAG = "RONDEL_TEST_TAG"
@@ -47,6 +48,7 @@ class Rig:
     tmp: Path
     quarantined: bool
     beats: list[Beat] = field(default_factory=list)
+    confined: bool = True  # where the CLI's own refusals are asked for, our sandbox would hide them
 
     @property
     def tag(self) -> str:
@@ -96,6 +98,7 @@ class Rig:
             "home": self.tmp / "run-home",
             "access": Access.WRITE,
             "clocks": Clocks(wall_s=120, idle_s=60),
+            "box": Box(hidden=own_places()) if self.confined and holds() else None,
         }
         return Request(**{**given, **changes})
 

@@ -196,6 +196,7 @@ def test_a_shell_command_runs_only_when_it_is_allowed(rig):
 
 
 def test_a_refused_tool_fails_the_answer_and_is_named(rig):
+    rig.confined = False
     outside = "/rondel-outside.txt"
     reply = rig.ask([{"tools": [{"write": {"path": outside, "content": "hi\n"}}]}, "Done."])
     assert not Path(outside).exists()
@@ -230,6 +231,7 @@ def test_only_its_own_credentials_reach_a_vendor(rig, monkeypatch):
 
 def hostile(rig) -> Path:
     """A repository that wants its own programs run."""
+    rig.confined = False
     repo, traps = rig.repository, rig.tmp / "traps"
     traps.mkdir()
 

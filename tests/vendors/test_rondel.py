@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from modelserver import toml_tables, vendor_config
-from support.person import YES
+from support.runtime import run_of
 from vendors.rig import DEAD_PROXY, TAG
 
 pytestmark = pytest.mark.agents
@@ -61,7 +61,7 @@ def prepare(rig) -> Path:
 def rondel(rig, *words: str) -> subprocess.Popen[str]:
     home = rig.tmp / "person"
     home.mkdir(exist_ok=True)
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "NO_COLOR": "1", **YES}
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "NO_COLOR": "1", "RONDEL_TRUST": "yes"}
     program = Path(sys.executable).with_name("rondel")
     return subprocess.Popen(
         [str(program), *words],
@@ -129,6 +129,7 @@ def wait_until(true) -> None:
 
 def counted(rig) -> int:
     """The tokens the session's journal counts."""
-    journal = next(rig.repository.glob(".ocr/sessions/*/.rondel/run/journal.jsonl"))
+    (session,) = rig.repository.glob(".ocr/sessions/*")
+    journal = run_of(session, rig.tmp / "person/.local/state") / "journal.jsonl"
     events = [json.loads(line) for line in journal.read_text().splitlines()]
     return sum(event["usage"]["input_tokens"] for event in events if event.get("usage"))

@@ -14,6 +14,8 @@ from typing import Protocol
 
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
+from rondel.sandbox.box import Box, Confined
+from rondel.sandbox.hosts import Target
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,21 @@ class Request:
     resume: str | None = None  # a vendor session to go on with
     counted: Mapping[str, object] = field(default_factory=dict)  # that session's last raw usage
     env: Mapping[str, str] = field(default_factory=dict)
+    box: Box | None = None  # what whatever it starts may reach; None confines nothing
     prompt_file: Path | None = None  # where a person finds the prompt
     reply_file: Path | None = None  # where a person leaves the answer
+
+    def confined(
+        self, own: tuple[str, ...] = (), shown: tuple[str, ...] = (), hosts: tuple[Target, ...] = ()
+    ) -> Confined | None:
+        """What a program for this request may reach.
+
+        `own` is state of its own that it uses in place, `shown` what it is given to read: nothing
+        else of the spool, which is in the person's state folder, is opened to it.
+        """
+        if self.box is None:
+            return None
+        return Confined(self.box, self.access is Access.WRITE, own, shown, hosts=hosts)
 
 
 @dataclass(frozen=True)
@@ -69,6 +84,10 @@ class Reply:
     model: str = ""
     exit_code: int | None = None
     until: datetime | None = None
+    refused: str = ""  # which hosts the sandbox did not let it reach, in words
+    tampered: str = (
+        ""  # what it changed that is the person's, in words: nothing of it counts before they know
+    )
 
 
 class Agent(Protocol):

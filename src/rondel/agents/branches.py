@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from shlex import quote
 
 from rondel.agents.edits import TRAILER, newest, value_of
 from rondel.agents.found import Found, Held
@@ -19,7 +20,7 @@ from rondel.agents.worktrees import Worktrees
 from rondel.errors import GitError
 from rondel.model.digests import digest
 from rondel.model.names import slug
-from rondel.model.refs import END, is_commit
+from rondel.model.refs import END, branch_in, is_commit
 from rondel.model.workflow import Edited
 
 SEEN = "rondel-seen"  # in git's folder: for each session, where its branch was when it held everything
@@ -41,6 +42,14 @@ class Lost:
 
     edit: Edited
     reverted_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Back:
+    """The command that has lost edits back; empty where none does."""
+
+    command: str
+    is_elsewhere: bool = False  # somebody else has them: they were not taken away here
 
 
 def done_ref(session: str) -> str:
@@ -93,18 +102,34 @@ class Branches:
         same = self._trees.git.run("cherry", END, held.tip, edit.commit, f"{edit.commit}^")
         return same.ok and same.out.startswith("- ")
 
-    def back(self, lost: Sequence[Lost]) -> str:
-        """What has these edits back where it is typed on their branch; empty where git does not have them."""
+    def back(self, branch: str, lost: Sequence[Lost]) -> Back:
+        """What has these edits back on their branch; nothing where nobody has them."""
         away = [gone.edit.commit for gone in lost if not gone.reverted_by]
         heads = self._trees.git.run("merge-base", "--independent", END, *away) if away else None
         if heads is not None and not heads.ok:
-            return ""
-        merged = ["git merge " + " ".join(c[:12] for c in heads.out.split())] if heads is not None else []
+            remotes = self._trees.git("remote").split()
+            return Back("git fetch --all", is_elsewhere=True) if remotes else Back("")
+        commits = heads.out.split() if heads is not None else []
+        merged = ["git merge " + " ".join(c[:12] for c in commits)] if commits else []
+        here = branch_in(self._trees.git.run("symbolic-ref", "--quiet", "HEAD").out) == branch
+        words = " && ".join(
+            [*([] if here else [f"git switch {quote(branch)}"]), *merged, *self._reverts(lost)]
+        )
+        return Back(words, is_elsewhere=self._are_remote(commits))
+
+    def _are_remote(self, commits: Sequence[str]) -> bool:
+        """Whether a branch of a remote has each of these."""
+        return bool(commits) and all(
+            self._trees.git.run("for-each-ref", "--count=1", f"--contains={c}", "refs/remotes").out
+            for c in commits
+        )
+
+    def _reverts(self, lost: Sequence[Lost]) -> list[str]:
         reverts = dict.fromkeys(commit for gone in lost for commit in gone.reverted_by)
         if not reverts:
-            return " && ".join(merged)
+            return []
         order = self._trees.git.run("rev-list", "--no-walk=sorted", "--topo-order", END, *reverts).out.split()
-        return " && ".join((*merged, "git revert --no-edit " + " ".join(c[:12] for c in order)))
+        return ["git revert --no-edit " + " ".join(c[:12] for c in order)]
 
     def accept(self, session: str, branch: str) -> None:
         """From now on the branch is where a session's work goes, and goes on from."""

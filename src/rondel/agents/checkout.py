@@ -7,7 +7,6 @@ all moves (`MOVES`) knows that no process of ours, nor a git of ours, is at work
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -20,6 +19,7 @@ from pathlib import Path
 from rondel.agents.git import Git
 from rondel.agents.worktrees import sync_folder, write_note
 from rondel.errors import GitError, NewerFile
+from rondel.model import jsons
 from rondel.model.trouble import machine
 from rondel.model.versions import VERSION, message, newer
 
@@ -102,7 +102,7 @@ class Checkout:
         file = self.git_dir / NOTE
         try:
             with machine("read", file):
-                found = json.loads(file.read_bytes())
+                found = jsons.load(file.read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, ValueError):

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.process import Child, Exit, Reason, clean_env, output, run
@@ -22,6 +25,8 @@ from rondel.model.outcomes import Ended
 
 GROUP = "rondel.analysers"
 OUTPUT_MAX = 20_000_000
+OURS = str(Path(__file__).parents[2])  # the analysers that come with Rondel are of its own modules
+MEMORY_MAX = 2 * 1024 * 1024 * 1024  # of addresses, for each program
 
 
 class Run:
@@ -35,20 +40,31 @@ class Run:
         self._closed = False
 
     def __call__(
-        self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60
+        self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60, shown: Sequence[str] = ()
     ) -> tuple[int, str, str]:
         """A program's status, standard output and standard error; RondelError when it had to be ended."""
         spool = self._request.spool / f"program-{next(self._numbers)}"
         env = clean_env(env={"HOME": str(self._request.home)})
+        env["MALLOC_ARENA_MAX"] = "2"  # else each thread reserves memory that counts and is not used
+        confined = self._request.confined()
         child = Child(
-            tuple(argv), self._request.cwd, env, spool, stdin.encode(), timeout_s, timeout_s, OUTPUT_MAX
+            limited(argv, timeout_s),
+            self._request.cwd,
+            env,
+            spool,
+            stdin.encode(),
+            timeout_s,
+            timeout_s,
+            OUTPUT_MAX,
+            confined=replace(confined, private_home=True, shown=(*shown, OURS)) if confined else None,
         )
         try:
             ended = asyncio.run_coroutine_threadsafe(self._run(child), self._loop).result()
         except CancelledError:
             raise RondelError("stopped") from None
         if ended.reason is not Reason.EXITED or ended.code is None:
-            raise RondelError(f"{argv[0]} did not end by itself within {timeout_s:g} s ({ended.reason})")
+            how = f"signal {ended.signal}" if ended.signal else str(ended.reason)
+            raise RondelError(f"{argv[0]} was ended, by {how}; it has {timeout_s:g} s and {MEMORY_MAX} bytes")
         return ended.code, output(spool, "out", OUTPUT_MAX), output(spool, "err", OUTPUT_MAX)
 
     async def _run(self, child: Child) -> Exit:
@@ -68,6 +84,12 @@ class Run:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+def limited(argv: Sequence[str], cpu_s: float) -> tuple[str, ...]:
+    """A program that ends when it has used this much processor time, or wants too much memory."""
+    limits = f"ulimit -t {math.ceil(cpu_s)}; ulimit -v {MEMORY_MAX // 1024} 2>/dev/null"  # not on macOS
+    return ("/bin/sh", "-c", f'{limits}; exec "$@"', "sh", *argv)
 
 
 Analyse = Callable[[Request, Run], str]

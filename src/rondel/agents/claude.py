@@ -6,7 +6,8 @@ and MCP servers are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import ClassVar
 
 from rondel.agents.base import Request
@@ -34,12 +35,36 @@ from rondel.agents.stream import (
     word,
 )
 from rondel.agents.vendor import CliAgent
+from rondel.agents.vendorstate import Watched
 from rondel.model.actions import Access
 from rondel.model.outcomes import Usage
 
 _READ = ("Read", "Grep", "Glob")
 _EDIT = (*_READ, "Edit", "Write", "NotebookEdit", "TodoWrite")
 _RETRIES = 4
+_BEHAVES = (
+    "settings.json",
+    "settings.local.json",
+    "CLAUDE.md",
+    "commands",
+    "agents",
+    "hooks",
+    "plugins/config.json",
+    "plugins/installed_plugins.json",
+    "plugins/known_marketplaces.json",
+    "plugins/marketplaces",
+    "plugins/cache",
+    "skills",
+    "rules",
+    "output-styles",
+)
+_LISTS = (
+    "mcpServers",
+    "projects.*.mcpServers",
+    "projects.*.allowedTools",
+    "projects.*.enabledMcpjsonServers",
+    "projects.*.hasTrustDialogAccepted",
+)
 _PER_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 
 
@@ -100,6 +125,19 @@ class ClaudeAgent(CliAgent):
             "CLAUDE_CODE_MAX_RETRIES": str(_RETRIES),
             "API_TIMEOUT_MS": str(max(1000, patience_ms)),
         }
+
+    def state(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        """See `CliAgent`."""
+        if given := env.get("CLAUDE_CONFIG_DIR"):
+            return [Path(given)]
+        return [home / ".claude", home / ".claude.json"]
+
+    def watched(self, env: Mapping[str, str], home: Path) -> Watched:
+        """See `CliAgent`."""
+        given = env.get("CLAUDE_CONFIG_DIR")
+        folder = Path(given) if given else home / ".claude"
+        document = (folder if given else home) / ".claude.json"
+        return Watched(tuple(folder / name for name in _BEHAVES), {document: _LISTS})
 
     def parse(self, line: Raw) -> Iterator[Event]:
         """See `CliAgent`."""

@@ -15,11 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rondel import paths
 from rondel.agents.git import Git
 from rondel.agents.worktrees import Mark, Worktrees, writable
 from rondel.model.trouble import machine
 
 _FILES = {"HEAD", "config", "index", "packed-refs", "objects/info/alternates", "info/exclude"}
+ALTERNATES_MAX = 20
 _HIDDEN = ("refs/rondel", "refs/heads/rondel", "refs/stash")
 
 
@@ -29,7 +31,7 @@ def make(trees: Worktrees, path: Path, mark: Mark) -> None:
     with machine("write", own):
         if own.is_dir() and not own.is_symlink():
             writable(own)
-            shutil.rmtree(own)
+            paths.remove_tree(own)
         else:
             own.unlink(missing_ok=True)
         for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
@@ -40,6 +42,18 @@ def make(trees: Worktrees, path: Path, mark: Mark) -> None:
         with suppress(FileNotFoundError):
             shutil.copyfile(trees.common / "shallow", own / "shallow")
         _show(trees, own, mark)
+
+
+def object_folders(common: Path) -> list[str]:
+    """Where the objects are that clones share: git's own folder for them, and those it names in turn."""
+    found, queue = list[str](), [common / "objects"]
+    while queue and len(found) < ALTERNATES_MAX:
+        folder = queue.pop().resolve()
+        found.append(str(folder))
+        lines = _read(folder / "info/alternates").splitlines()
+        others = ((folder / line).resolve() for line in lines if line and not line.startswith("#"))
+        queue += [other for other in others if str(other) not in found]
+    return found
 
 
 def follow(trees: Worktrees, path: Path, mark: Mark) -> None:
@@ -87,8 +101,8 @@ def is_as_made(trees: Worktrees, path: Path, mark: Mark) -> bool:
     own = path / ".git"
     files = {
         os.path.relpath(os.path.join(here, name), own)  # noqa: PTH118 - a folder may be a link
-        for here, folders, names in os.walk(own)
-        for name in (*names, *(f for f in folders if os.path.islink(os.path.join(here, f))))  # noqa: PTH114, PTH118
+        for here, _, names in paths.walk(own)
+        for name in names
     }
     same = (own / "config", _config(trees)), (own / "HEAD", f"{mark.base}\n")
     return files - {"shallow"} == _FILES and all(_read(file) == text for file, text in same)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rondel import paths
 from rondel.agents.base import Request
 from rondel.agents.starts import Start
 from rondel.agents.stream import (
@@ -32,6 +33,7 @@ from rondel.agents.stream import (
     word,
 )
 from rondel.agents.vendor import CliAgent, checkout
+from rondel.agents.vendorstate import Watched
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
 
@@ -43,6 +45,17 @@ _QUIET = (
     ("--disable", "apps"),
 )
 _RETRIES = 3
+_BEHAVES = (
+    "config.toml",
+    "hooks.json",
+    "hooks",
+    "AGENTS.md",
+    "AGENTS.override.md",
+    "prompts",
+    "rules",
+    "skills",
+)
+GIT_FILE_MAX = 10_000
 _PATCH_REFUSED = re.compile(r"patch rejected: ([^;\n]+)")
 
 
@@ -66,7 +79,9 @@ class CodexAgent(CliAgent):
         for key, value in self._patience(request):
             words += ["-c", f"{key}={value}"]
         words += ["exec", "--json", "--skip-git-repo-check", "--color", "never"]
-        if request.access is not Access.WRITE:
+        if request.box:  # its own cannot be made inside ours, which lets it read less
+            words += ["-s", "danger-full-access"]
+        elif request.access is not Access.WRITE:
             words += ["-s", "read-only"]
         elif not self.said(*self.unsafe):
             words += ["-s", "workspace-write"]
@@ -89,6 +104,15 @@ class CodexAgent(CliAgent):
     def environment(self, request: Request) -> dict[str, str]:
         """See `CliAgent`."""
         return {}
+
+    def state(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        """See `CliAgent`."""
+        return [Path(env.get("CODEX_HOME") or home / ".codex")]
+
+    def watched(self, env: Mapping[str, str], home: Path) -> Watched:
+        """See `CliAgent`."""
+        folder = Path(env.get("CODEX_HOME") or home / ".codex")
+        return Watched(tuple(folder / name for name in _BEHAVES), without=(folder / "skills/.system",))
 
     def refused(self, words: str) -> Sequence[str]:
         """See `CliAgent`. A refused patch is in no event."""
@@ -146,7 +170,9 @@ def _untrusted(cwd: Path) -> str:
     root = checkout(cwd.absolute())[-1]
     places = {str(place) for folder in (cwd, root) for place in (folder.absolute(), folder.resolve())}
     try:
-        link = re.match(r"gitdir: (.+)/\.git/worktrees/", (root / ".git").read_text(encoding="utf-8"))
+        link = re.match(
+            r"gitdir: (.+)/\.git/worktrees/", paths.read_elsewhere(root / ".git", GIT_FILE_MAX).decode()
+        )
     except (OSError, ValueError):
         link = None
     if link:

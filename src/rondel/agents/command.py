@@ -14,13 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.endings import cut_short, failed_status
+from rondel.agents.endings import cut_short, failed_status, with_refused
 from rondel.agents.process import Child, Exit, answered, clean_env, output, plain, run, tail
 from rondel.agents.settings import AgentSettings
 from rondel.agents.stream import count, decode, money
 from rondel.errors import ConfigError
-from rondel.model.outcomes import NO_USAGE, Ended, Usage
+from rondel.model.outcomes import Ended, Usage
 from rondel.model.times import parse_time
+from rondel.sandbox.box import OURS, hint
+from rondel.sandbox.hosts import configured, lines
 
 PARKED = 75
 _USAGE = "RONDEL_USAGE "
@@ -56,6 +58,7 @@ class CommandAgent:
             stdin=request.prompt.encode(errors="replace"),
             wall_s=request.clocks.wall_s,
             idle_s=request.clocks.idle_s,
+            confined=request.confined(hosts=configured(lines(self._settings.env))),
         )
         return self._reply(request, await run(child, on_line=show, on_err=show))
 
@@ -96,7 +99,14 @@ class CommandAgent:
         reply = cut_short(ended, request.clocks, request.spool) or self._exited(
             request, ended.code or 0, said
         )
-        return replace(reply, usage=said.usage, raw_usage=said.raw_usage, model=self.model)
+        return replace(
+            reply,
+            error=with_refused(reply.error, ended),
+            refused=ended.refused,
+            usage=said.usage or Usage(uncounted=int(reply.ended is Ended.DONE)),
+            raw_usage=said.raw_usage,
+            model=self.model,
+        )
 
     def _exited(self, request: Request, code: int, said: _Said) -> Reply:
         if code == PARKED and said.park is not None:
@@ -108,7 +118,9 @@ class CommandAgent:
             )
             return Reply(Ended.FAILED, error=error, exit_code=code)
         if code != 0:
-            return Reply(Ended.FAILED, error=failed_status(code, request.spool), exit_code=code)
+            error = failed_status(code, request.spool)
+            refused = hint(error, request.box.network) if request.box else ""
+            return Reply(Ended.FAILED, error=f"{error}. {refused}" if refused else error, exit_code=code)
         text = output(request.spool)
         if not text.strip():
             return Reply(
@@ -123,19 +135,19 @@ class _Said:
     def __init__(self, text: str) -> None:
         lines = [line for line in map(str.strip, plain(text).split("\n")) if line]
         parks = [line[len(_PARK) :].strip() for line in lines if line.startswith(_PARK)]
-        rest = [line for line in lines if not line.startswith(_PARK)]
+        rest = [line for line in lines if not line.startswith((_PARK, OURS))]
         self.park = parks[-1] if parks else None
-        self.usage, self.raw_usage = _usage(rest[-1]) if rest else (NO_USAGE, {})
+        self.usage, self.raw_usage = _usage(rest[-1]) if rest else (None, {})
         self.words = "\n".join(line for line in rest[-5:] if not line.startswith(_USAGE))
 
 
-def _usage(line: str) -> tuple[Usage, Mapping[str, object]]:
+def _usage(line: str) -> tuple[Usage | None, Mapping[str, object]]:
     """What a usage line says; what it says wrongly is not said."""
     if not line.startswith(_USAGE):
-        return NO_USAGE, {}
+        return None, {}
     raw = decode(line[len(_USAGE) :].encode(errors="replace"))
     if raw is None:
-        return NO_USAGE, {}
+        return None, {}
     tokens_in, tokens_out, cached = (
         count(raw.get(f"{word}_tokens")) for word in ("input", "output", "cached")
     )

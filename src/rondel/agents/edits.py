@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rondel import paths
 from rondel.agents import clone, submodules
 from rondel.agents.git import Git, Result
 from rondel.agents.submodules import POINTER, differing
 from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
+from rondel.model.commands import command_line
 from rondel.model.digests import digest
 from rondel.model.names import slug
 from rondel.model.refs import END
@@ -157,9 +159,11 @@ def _add(git: Git, excludes: Sequence[str], pointers: Sequence[str]) -> Result:
 def _unfiltered(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
     return (
-        f"the attributes of {', '.join(map(repr, names[:SHOWN_MAX]))}{more} name a filter that is not in "
-        "your own git configuration, and so does not run; without it a commit would hold something else. If "
-        "it is to run, define it for yourself: git config --global filter.NAME.clean COMMAND (and smudge)"
+        f"the attributes of {', '.join(map(repr, names[:SHOWN_MAX]))}{more} name a filter that does not run: "
+        "it is not in your own git configuration, or it would run what is in the working copy (a script by a "
+        "relative path, `python -m`). Without it a commit would hold something else. If it is to run, define "
+        "it for yourself, as a program by its name: git config --global filter.NAME.clean COMMAND (and "
+        f"smudge), or say yes to the repository's: `{command_line('trust')}` shows it"
     )
 
 
@@ -177,7 +181,7 @@ def _refused(path: Path, added: Result, pointers: Sequence[str]) -> Unusable:
     """Why git adds nothing: something is wrong with what is there; or, a GitError, with the rest."""
     if _REFUSED_NOW.search(added.err):
         raise GitError(f"git add failed in {path}: {added.words}")
-    for here, folders, names in os.walk(path):
+    for here, folders, names in paths.walk(path):
         inside = os.path.relpath(here, path)
         if inside != "." and ".git" in (*folders, *names) and inside not in pointers:
             return _nested(path, inside)

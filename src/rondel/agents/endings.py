@@ -27,6 +27,13 @@ def cut_short(ended: Exit, clocks: Clocks, spool: Path) -> Reply | None:
     return Reply(how, error=error)
 
 
+def with_refused(error: str, ended: Exit) -> str:
+    """An error, with the hosts that could not be reached: they may be why."""
+    if not error or not ended.refused or ended.refused in error:
+        return error
+    return f"{error}; {ended.refused}"
+
+
 def signal_name(number: int) -> str:
     """SIGSEGV for 11."""
     try:

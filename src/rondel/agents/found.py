@@ -12,7 +12,7 @@ from rondel.agents.worktrees import Worktrees
 from rondel.model.refs import END
 
 _FORMAT = f"%m%x01%H%x01%P%x01%(trailers:key={TRAILER},valueonly,unfold)%x01%B"
-_NAMES = re.compile(rf"^\s*{TRAILER}: (.*\S)", re.MULTILINE)
+_NAMES = re.compile(rf"^[^\S\n]*+{TRAILER}: (.*\S)", re.MULTILINE)
 _REVERTS = re.compile(
     r"This reverts commit ([0-9a-f]{40,64})(?:,\s+reversing\s+changes\s+made\s+to\s+([0-9a-f]{40,64}))?"
 )

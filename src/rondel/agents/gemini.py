@@ -7,12 +7,14 @@ would be read all the same: what they name is set to nothing beforehand.
 
 from __future__ import annotations
 
+import errno
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import ClassVar
 
-from rondel.agents import spools
+from rondel import paths
 from rondel.agents.base import Request
 from rondel.agents.starts import Start
 from rondel.agents.stream import (
@@ -32,11 +34,26 @@ from rondel.agents.stream import (
     word,
 )
 from rondel.agents.vendor import CliAgent, checkout
+from rondel.agents.vendorstate import Watched
+from rondel.errors import RondelError
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
 
-_ENV_LINE = re.compile(r"^\s*(?:export\s+)?([\w.-]+)\s*[=:]", re.MULTILINE)
+ENV_MAX = 10_000_000
+_ENV_LINE = re.compile(r"^[^\S\n]*(?:export\s+)?([\w.-]+)\s*[=:]", re.MULTILINE)
 _REFUSED = ("policy_violation", "tool_execution_denied")
+_BEHAVES = (
+    "settings.json",
+    ".env",
+    "GEMINI.md",
+    "extensions",
+    "commands",
+    "policies",
+    "hooks",
+    "skills",
+    "trustedFolders.json",
+)
+POLICY = "policy.toml"
 _EDIT_OR_RUN = ("write_file", "replace", "run_shell_command")
 
 
@@ -61,10 +78,10 @@ class GeminiAgent(CliAgent):
         return words + self._permissions(request)
 
     def _permissions(self, request: Request) -> list[str]:
-        policy = request.spool / "policy.toml"
+        policy = request.spool / POLICY
         if request.access is not Access.WRITE:
             rules = "".join(_rule(tool, "deny", 900) for tool in _EDIT_OR_RUN)
-            spools.write(policy, rules.encode())
+            paths.write(policy, rules.encode())
             return ["--approval-mode", "default", "--admin-policy", str(policy)]
         if self.said(*self.unsafe):
             return []
@@ -73,22 +90,39 @@ class GeminiAgent(CliAgent):
         if not self.shell:
             return ["--approval-mode", "auto_edit"]
         rules = "".join(_rule("run_shell_command", "allow", 100, p) for p in self.shell)
-        spools.write(policy, rules.encode())
+        paths.write(policy, rules.encode())
         return ["--approval-mode", "auto_edit", "--policy", str(policy)]
+
+    def handed(self, request: Request) -> tuple[str, ...]:
+        """See `CliAgent`."""
+        policy = request.spool / POLICY
+        return (str(policy),) if paths.is_file(policy) else ()
 
     def environment(self, request: Request) -> dict[str, str]:
         """See `CliAgent`."""
         trust = {"GEMINI_CLI_TRUST_WORKSPACE": "true"} if self.trusts else {}
         return {"GEMINI_CLI_NO_RELAUNCH": "true", **trust}
 
+    def state(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        """See `CliAgent`."""
+        return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"]
+
+    def watched(self, env: Mapping[str, str], home: Path) -> Watched:
+        """See `CliAgent`."""
+        folder = Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"
+        return Watched(tuple(folder / name for name in _BEHAVES))
+
     def emptied(self, request: Request) -> Iterator[str]:
         """See `CliAgent`. What the checkout's own `.env` files would set."""
         yield "GEMINI_CLI_TRUST_WORKSPACE"
         for place in (folder / name for folder in checkout(request.cwd) for name in (".gemini/.env", ".env")):
             try:
-                yield from _ENV_LINE.findall(place.read_text(encoding="utf-8", errors="replace"))
-            except OSError:
+                text = paths.read_elsewhere(place, ENV_MAX).decode(errors="replace")
+            except OSError as e:
+                if e.errno == errno.EOVERFLOW:  # it is read by the CLI all the same
+                    raise RondelError(f"cannot read {str(place)!r}: {e.strerror}") from e
                 continue
+            yield from _ENV_LINE.findall(text)
 
     def parse(self, line: Raw) -> Iterator[Event]:
         """See `CliAgent`."""

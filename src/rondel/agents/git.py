@@ -13,6 +13,7 @@ import os
 import shlex
 import signal
 import subprocess
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -22,12 +23,23 @@ from pathlib import Path
 
 from rondel.agents import reflocks
 from rondel.agents.environment import clean_env
-from rondel.agents.gitconfig import not_started, overrides, own_filters
+from rondel.agents.gitconfig import (
+    FILTER_KEYS,
+    brought,
+    config_files,
+    endless,
+    is_independent,
+    lacks_objects,
+    not_started,
+    overrides,
+    own_filters,
+)
 from rondel.errors import GitError, MachineTrouble
 from rondel.model.refs import END, is_operand
 from rondel.model.trouble import trouble_of, trouble_said
 
 TIMEOUT_S = 600.0
+PATIENCE_S = 3.0  # before it is looked for what keeps a git
 _CONFIG = (
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -89,6 +101,13 @@ _FIXED = {
     "GIT_PROXY_COMMAND": "",  # it is there: core.gitProxy does not count
     "GIT_TEMPLATE_DIR": "",
 }
+# No other command has a network: what a partial clone lacks is fetched after consent alone. Not every git
+# knows the variable for that; all of them know of protocols.
+_TRANSPORTING = ("fetch", "push")
+_NO_FETCH = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+_PARTIAL = (
+    "this is a partial clone, and fetches what it lacks after your yes: `rondel trust` shows where from"
+)
 _NONE = ("unspecified", "unset", "set")  # values of an attribute that name nothing
 _PROTOCOLS = "file:git:http:https:ssh"  # any other is a program of its own
 
@@ -145,6 +164,11 @@ def _encoded(text: str) -> bytes:
         return text.encode(errors="replace")
 
 
+def _end(child: subprocess.Popen[bytes]) -> None:
+    with suppress(OSError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
 def command(args: Sequence[str]) -> list[str]:
     """A git command line; GitError where a value in it could be taken for an option."""
     at = _subcommand(args)
@@ -184,6 +208,9 @@ class Git:
     git_dir: Path | None = None
     index: Path | None = None  # instead of the repository's own
     strict_filters: bool = False  # git refuses a file whose filter may not run, and takes none as it is
+    by_agents: bool = (
+        False  # agents wrote what is there: filters that would take their orders from it do not run
+    )
 
     def run(self, *args: str, stdin: str = "", timeout_s: float = TIMEOUT_S) -> Result:
         """Run a git command, whatever comes of it; GitError only when it cannot run or end."""
@@ -219,7 +246,7 @@ class Git:
             child = subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env=self.env | (self._identity if name in _COMMITTING else {}),
+                env=self.env | self._more(name),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -229,10 +256,9 @@ class Git:
         except OSError as e:
             raise not_started(self.folder, e) from e
         try:
-            out, err = child.communicate(stdin, timeout=timeout_s)
+            out, err = self._ended(child, stdin, timeout_s)
         except BaseException as e:
-            with suppress(OSError):
-                os.killpg(child.pid, signal.SIGKILL)
+            _end(child)
             child.communicate()
             if isinstance(e, subprocess.TimeoutExpired):
                 raise GitError(f"git {name} did not end within {timeout_s:g} s") from e
@@ -240,6 +266,26 @@ class Git:
         words = err.decode(errors="replace")
         check_machine(f"git {name} in {str(self.folder)!r}", child.returncode, words)
         return child.returncode, out, err
+
+    def _ended(self, child: subprocess.Popen[bytes], stdin: bytes, timeout_s: float) -> tuple[bytes, bytes]:
+        """What a git said until it ended. One that would wait for a pipe for ever is not waited for."""
+        kept_by = list[Path]()
+
+        def look() -> None:
+            if (found := endless(self.folder, config_files(self.folder, self.git_dir))) is not None:
+                kept_by.append(found)
+                _end(child)
+
+        watch = threading.Timer(PATIENCE_S, look)
+        watch.daemon = True
+        watch.start()
+        try:
+            out, err = child.communicate(stdin, timeout=timeout_s)
+        finally:
+            watch.cancel()
+        if kept_by and child.returncode:
+            raise GitError(f"{kept_by[0]} is no regular file, and git reads it; move it away")
+        return out, err
 
     def __call__(self, *args: str, stdin: str = "") -> str:
         """The output of a git command, without its last line end; GitError when git refuses."""
@@ -253,16 +299,31 @@ class Git:
         return tuple(name for name in self(*args).split("\0") if name)
 
     def _refused(self, args: tuple[str, ...], result: Result) -> GitError:
-        return GitError(f"git {args[_subcommand(args)]} failed in {self.folder}: {result.words}")
+        partial = lacks_objects(self.folder, self.git_dir, self._clean)
+        why = f"; {_PARTIAL}" if partial else ""
+        return GitError(f"git {args[_subcommand(args)]} failed in {self.folder}: {result.words}{why}")
 
     @property
     def env(self) -> dict[str, str]:
         """The environment of git here, and of any program that calls git here itself."""
         found = overrides(self.folder, self.git_dir, self._clean)
-        more = _variables(found.config(strict_filters=self.strict_filters), len(_CONFIG))
+        entries = (*found.config(strict_filters=self.strict_filters), *self._dependent())
+        more = _variables(entries, len(_CONFIG))
         count = {"GIT_CONFIG_COUNT": str(len(_CONFIG) + len(more) // 2)}
         env = {**self._clean, **_FIXED_CONFIG, **more, **count}
-        return env | ({"GIT_NO_LAZY_FETCH": "1"} if found.no_lazy_fetch else {})
+        return env if found.may_fetch else env | _NO_FETCH
+
+    def _dependent(self) -> list[tuple[str, str]]:
+        """What keeps filters from running that would run what agents wrote."""
+        if not self.by_agents:
+            return []
+        required = "true" if self.strict_filters else "false"
+        return [
+            (f"filter.{name}.{key}", required if key == "required" else "")
+            for name, keys in own_filters(self.folder, self.git_dir, self._clean).items()
+            if not is_independent(keys)
+            for key in FILTER_KEYS
+        ]
 
     @cached_property
     def _clean(self) -> dict[str, str]:
@@ -274,6 +335,11 @@ class Git:
             env |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.folder)}
         return env
 
+    def brought(self) -> dict[str, dict[str, str]]:
+        """What only the repository's configuration says and counts after consent, with its keys."""
+        common = Path(self("rev-parse", "--git-common-dir"))
+        return brought(self.folder, (self.folder / common).resolve(), self._clean)
+
     def unfiltered(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of these files whose attributes name a filter that may not run: git has them as they are."""
         stdin = "".join(f"{name}\0" for name in names)
@@ -281,8 +347,15 @@ class Git:
         named = {
             name: value for name, value in zip(words[::3], words[2::3], strict=False) if value not in _NONE
         }
-        allowed = own_filters(self.folder, self.git_dir, self._clean) if named else {}
+        there = own_filters(self.folder, self.git_dir, self._clean) if named else {}
+        allowed = {n for n, keys in there.items() if not self.by_agents or is_independent(keys)}
         return tuple(name for name, value in named.items() if value not in allowed)
+
+    def _more(self, name: str) -> dict[str, str]:
+        """What a command needs besides: who commits, and a network where it is there for that."""
+        if name in _TRANSPORTING:
+            return {"GIT_ALLOW_PROTOCOL": os.environ.get("GIT_ALLOW_PROTOCOL", _PROTOCOLS)}
+        return self._identity if name in _COMMITTING else {}
 
     @cached_property
     def _identity(self) -> dict[str, str]:

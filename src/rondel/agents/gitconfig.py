@@ -3,20 +3,23 @@
 A folder that somebody unpacked brings its `.git/config`, and an agent in a worktree can write it. Git has no
 option to leave it out, so each key in it that names a program is overridden: by what the person's own global
 or system configuration says, else by something that does nothing. The files are read by git itself, once for
-each state of theirs.
+each state of theirs; where git reads another one than those that were looked at, it is not started.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
+from rondel import paths
 from rondel.errors import GitError, MachineTrouble
 from rondel.model.trouble import trouble
 
@@ -52,6 +55,14 @@ _PROGRAMS: Mapping[tuple[str, str], str] = {
 }
 _HELPER = ("credential", "helper")
 _ATTRIBUTES = "core.attributesfile"
+REMOTE = "git partial clone"
+_PROMISOR = ("remote", "promisor")
+_OF_FETCHING = ("extensions", "http", "protocol", "remote", "url")
+_SHELL = re.compile(r"[;|&<>()$`\n\\*?\[]")
+_INTERPRETER = re.compile(
+    r"(python|pypy|perl|ruby|node|php|lua|Rscript|julia|tclsh)[\d.]*|deno|bun|npx|npm|uvx?|pipx|poetry|make|just"
+    r"|(ba|da|z|k|c|tc|fi)?sh|env|nice|nohup|time|timeout|sudo|xargs|exec|eval|java|go|cargo|docker|awk|sed"
+)
 _FIRST_COUNTS = (("remote", "uploadpack"), ("remote", "receivepack"))  # which cannot be overridden later
 Entries = tuple[tuple[str, str], ...]  # keys with their values, in order
 Drivers = dict[str, dict[str, str]]  # filter drivers by name: their keys
@@ -63,7 +74,7 @@ class Overrides:
 
     entries: Entries = ()
     filters: frozenset[str] = frozenset()  # drivers that do not run: the repository alone defines them
-    no_lazy_fetch: bool = False  # the program that a fetch would run is the repository's
+    may_fetch: bool = False  # objects that a partial clone lacks, from where its configuration says
 
     def config(self, *, strict_filters: bool) -> Entries:
         """The keys to be set; with `strict_filters` git refuses a file whose filter does not run."""
@@ -71,16 +82,44 @@ class Overrides:
         return (*self.entries, *((f"filter.{name}.required", required) for name in sorted(self.filters)))
 
 
-def allowed_filters(own: Drivers, repository: Drivers) -> Drivers:
+Admits = Callable[[str, Mapping[str, str]], bool]  # a part of a repository's configuration, by its keys
+_admits: dict[Path, Admits] = {}  # by the folder of a repository's configuration
+
+
+def ask_about(git_dir: Path, admits: Admits) -> None:
+    """Say who knows whether the person consented to a part of a repository's configuration, as it is."""
+    _admits[git_dir] = admits
+
+
+def _filter(name: str) -> str:
+    """How a person is asked about a filter."""
+    return f"git filter {name}"
+
+
+def allowed_filters(own: Drivers, repository: Drivers, admits: Admits | None = None) -> Drivers:
     """The filter drivers that may run, as they are defined: the person's own.
 
-    Those that only the repository's configuration defines would need the person's consent.
+    Those that only the repository's configuration defines need the person's consent.
     """
-    return {
+    persons = {
         name: keys
         for name, keys in own.items()
         if "process" in keys or "process" not in repository.get(name, {})
     }
+    brought = {
+        name: keys
+        for name, keys in repository.items()
+        if name not in own and admits and admits(_filter(name), keys)
+    }
+    return {**brought, **persons}
+
+
+def brought(folder: Path, git_dir: Path, env: Mapping[str, str]) -> Drivers:
+    """What only a repository's configuration says and what counts after consent: filters, a partial clone."""
+    own, keys = _look(folder, None, env).own, config_keys(git_dir, env)
+    filters = {_filter(name): words for name, words in _drivers(keys).items() if name not in own}
+    remote = _fetching(keys)
+    return filters | ({REMOTE: remote} if remote else {})
 
 
 def overrides(folder: Path, git_dir: Path | None, env: Mapping[str, str]) -> Overrides:
@@ -93,10 +132,40 @@ def config_keys(git_dir: Path, env: Mapping[str, str]) -> Entries:
     return _look(git_dir, git_dir, env).keys
 
 
+def lacks_objects(folder: Path, git_dir: Path | None, env: Mapping[str, str]) -> bool:
+    """Whether a repository is a partial clone that fetches nothing, since nobody consented to that."""
+    known = _look(folder, git_dir, env)
+    return bool(_fetching(known.keys)) and not known.overrides.may_fetch
+
+
 def own_filters(folder: Path, git_dir: Path | None, env: Mapping[str, str]) -> Drivers:
     """The filter drivers that may run in a repository."""
-    repository = _look(folder, git_dir, env).keys
-    return allowed_filters(_drivers(_persons_keys(folder, env)), _drivers(repository))
+    known = _look(folder, git_dir, env)
+    return allowed_filters(known.own, _drivers(known.keys), _asked(known.files))
+
+
+def is_independent(keys: Mapping[str, str]) -> bool:
+    """Whether a filter runs the same programs whatever is in the folder that it runs in."""
+    return all(is_fixed_program(value) for key, value in keys.items() if key != "required")
+
+
+def is_fixed_program(command: str) -> bool:
+    """Whether a command is one program, by its name or its whole path, that takes no orders from a folder."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    if not words or _SHELL.search(command):
+        return not command
+    program = words[0]
+    is_named = ("/" not in program or program.startswith("/")) and "=" not in program
+    return is_named and _INTERPRETER.fullmatch(program.rpartition("/")[2]) is None
+
+
+def _asked(files: Iterable[Path]) -> Admits | None:
+    """Who knows about filters of these files."""
+    folders = dict.fromkeys(file.parent.resolve() for file in files) if _admits else ()
+    return next((_admits[folder] for folder in folders if folder in _admits), None)
 
 
 @dataclass(frozen=True)
@@ -107,6 +176,8 @@ class _Known:
     files: tuple[Path, ...]
     keys: Entries
     overrides: Overrides
+    own: Drivers  # the person's own filters
+    admitted: frozenset[str] = frozenset()  # what of the repository's the person consented to
 
 
 _known: dict[tuple[Path, ...], _Known] = {}
@@ -115,17 +186,52 @@ _known: dict[tuple[Path, ...], _Known] = {}
 def _look(folder: Path, git_dir: Path | None, env: Mapping[str, str]) -> _Known:
     files = config_files(folder, git_dir)
     known = _known.get(files)
-    if known is None or known.states != _states((*known.files, *_persons(env)), env):
+    admits = _asked(files)
+    if (
+        known is None
+        or known.states != _states((*known.files, *_persons(env)), env)
+        or known.admitted != _admitted(known.keys, admits)  # the person may say so at any time
+    ):
         _require_version(env["PATH"])
         states = _states(files, env)
         keys, read = _read_all(files, env)
-        found = Overrides()
-        if _is_of_interest(keys):
-            found = _overriding(keys, _persons_keys(folder, env), env)
-        known = _Known(_states((*read, *_persons(env)), env), read, keys, found)
+        entries = _said_here(folder, env)
+        _refuse_unread(folder, git_dir, entries, read)
+        own = tuple((entry.key, entry.value) for entry in entries if entry.scope in ("global", "system"))
+        found = _overriding(keys, own, env, admits) if _is_of_interest(keys) else Overrides()
+        states_now = _states((*read, *_persons(env)), env)
+        known = _Known(states_now, read, keys, found, _drivers(own), _admitted(keys, admits))
         if states == _states(files, env):  # else they changed while they were read
             _known[files] = known
     return known
+
+
+def _admitted(keys: Entries, admits: Admits | None) -> frozenset[str]:
+    parts = {_filter(name): words for name, words in _drivers(keys).items()} | {REMOTE: _fetching(keys)}
+    return frozenset(name for name, words in parts.items() if words and admits and admits(name, words))
+
+
+def _refuse_unread(
+    folder: Path, git_dir: Path | None, entries: Iterable[_Entry], read: Iterable[Path]
+) -> None:
+    """GitError where git reads a repository's file that was not looked at, or works in another folder."""
+    known = {os.path.realpath(file) for file in read}
+    for entry in entries:
+        if entry.scope not in ("local", "worktree"):
+            continue
+        files = {os.path.realpath(at / entry.file) for at in (folder.absolute(), *folder.absolute().parents)}
+        if not files & known:
+            raise GitError(
+                f"git in {folder} would read its settings from {entry.file!r}, by a name that only git can "
+                "follow; git is not started there. Name the file plainly, or remove what includes it"
+            )
+        if git_dir is None and entry.key == "core.worktree":
+            tree = os.path.realpath(Path(next(iter(files & known))).parent / entry.value)
+            if not Path(os.path.realpath(folder)).is_relative_to(tree):
+                raise GitError(
+                    f"{entry.file} in {folder} says that its files are in {tree} (core.worktree); git is not "
+                    "started there"
+                )
 
 
 def config_files(folder: Path, git_dir: Path | None) -> tuple[Path, ...]:
@@ -146,7 +252,7 @@ def _git_dirs(folder: Path) -> Iterator[Path]:
         spot = here / ".git"
         if spot.is_dir():
             yield spot
-        elif (linked := _named(spot, "gitdir:")) is not None:
+        elif (linked := _named(spot, "gitdir: ")) is not None:
             yield linked
         elif (here / "HEAD").is_file():  # a bare one
             yield here
@@ -158,8 +264,32 @@ def _named(file: Path, prefix: str) -> Path | None:
         text = file.read_bytes() if file.is_file() else b""
     except OSError:
         return None
-    name = os.fsdecode(text).removeprefix(prefix).strip()
+    name = os.fsdecode(text).removeprefix(prefix).rstrip("\r\n")
     return file.parent / name if name else None
+
+
+def endless(folder: Path, configs: Iterable[Path]) -> Path | None:
+    """A pipe or a device where git reads a file, which it would never end to do; None where there is none.
+
+    In a git folder that is any file, in the working tree those that git has names for.
+    """
+    own = dict.fromkeys(file.parent for file in configs)
+    places = ((at, "") for at in own if at.is_dir())
+    for place, start in (*places, (folder, ".git"), (folder, ".mailmap")):
+        for here, folders, names in paths.walk(place):
+            folders[:] = [name for name in folders if not start or name != ".git"]
+            for name in names:
+                if name.startswith(start) and not _is_regular(Path(here, name)):
+                    return Path(here, name)
+    return None
+
+
+def _is_regular(file: Path) -> bool:
+    """Whether this is a file, or a link to nothing."""
+    try:
+        return stat.S_ISREG(file.stat().st_mode)
+    except OSError:
+        return True
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -223,15 +353,25 @@ def _listed(options: list[str], folder: Path, env: Mapping[str, str]) -> Entries
     return tuple((key, value) for key, _, value in words)
 
 
-def _persons_keys(folder: Path, env: Mapping[str, str]) -> Entries:
-    """The keys of the person's global and system configuration, as far as it counts in this folder."""
-    words = _list(["--show-scope", "--includes"], folder, env)
-    entries = (
-        os.fsdecode(entry).partition("\n")
-        for scope, entry in zip(words[::2], words[1::2], strict=False)
-        if scope in (b"global", b"system")
-    )
-    return tuple((key, value) for key, _, value in entries)
+class _Entry(NamedTuple):
+    """One value of git's configuration, and where it is from."""
+
+    scope: str
+    file: str
+    key: str
+    value: str
+
+
+def _said_here(folder: Path, env: Mapping[str, str]) -> list[_Entry]:
+    """Everything that counts as configuration for git in this folder."""
+    words = [
+        os.fsdecode(word) for word in _list(["--show-scope", "--show-origin", "--includes"], folder, env)
+    ]
+    found = zip(words[::3], words[1::3], words[2::3], strict=False)
+    return [
+        _Entry(scope, origin.removeprefix("file:"), *entry.partition("\n")[::2])
+        for scope, origin, entry in found
+    ]
 
 
 def _list(options: list[str], folder: Path, env: Mapping[str, str]) -> list[bytes]:
@@ -266,7 +406,7 @@ def _said(argv: list[str], folder: Path, env: Mapping[str, str]) -> bytes:
 def _require_version(path: str) -> None:
     """GitError where git is older than the variables in which the overrides are given to it."""
     said = os.fsdecode(_said(["git", "version"], Path("/"), {"PATH": path}))
-    version = re.search(r"(\d+)\.(\d+)", said)
+    version = re.search(r"(?<!\d)(\d+)\.(\d+)", said)
     if version is None or (int(version[1]), int(version[2])) < VERSION_MIN:
         raise GitError(f"git {VERSION_MIN[0]}.{VERSION_MIN[1]} or newer is needed; this is {said.strip()!r}")
 
@@ -282,7 +422,14 @@ def _split(key: str) -> tuple[str, str, str]:
 
 
 def _is_of_interest(keys: Entries) -> bool:
-    return any(_says_program(key) for key, _ in keys)
+    return any(_says_program(key) for key, _ in keys) or bool(_fetching(keys))
+
+
+def _fetching(keys: Entries) -> dict[str, str]:
+    """What says where git fetches objects that are not there; nothing where it fetches none."""
+    if not any(key == "extensions.partialclone" or _split(key)[::2] == _PROMISOR for key, _ in keys):
+        return {}
+    return {key: value for key, value in keys if _split(key)[0] in _OF_FETCHING}
 
 
 def _says_program(key: str) -> bool:
@@ -291,7 +438,9 @@ def _says_program(key: str) -> bool:
     return section in ("filter", "pager") or at in _PROGRAMS or at in _FIRST_COUNTS or key == _ATTRIBUTES
 
 
-def _overriding(keys: Entries, own: Entries, env: Mapping[str, str]) -> Overrides:
+def _overriding(
+    keys: Entries, own: Entries, env: Mapping[str, str], admits: Admits | None = None
+) -> Overrides:
     """What overrides a repository's keys, where the person's own configuration says this."""
     of_person: dict[str, str] = dict(own)
     entries: dict[str, str] = {}
@@ -303,7 +452,7 @@ def _overriding(keys: Entries, own: Entries, env: Mapping[str, str]) -> Override
         if neutral is not None and (section, name) != _HELPER:
             entries[key] = of_person.get(key, neutral)
     repository = _drivers(keys)
-    allowed = allowed_filters(_drivers(own), repository)
+    allowed = allowed_filters(_drivers(own), repository, admits)
     for driver in repository:
         counts = allowed.get(driver, {})
         words = {key: counts.get(key, "") for key in FILTER_KEYS if key in repository[driver] or not counts}
@@ -314,8 +463,15 @@ def _overriding(keys: Entries, own: Entries, env: Mapping[str, str]) -> Override
     return Overrides(
         (*entries.items(), *_helpers(keys, own)),
         frozenset(driver for driver in repository if driver not in allowed),
-        no_lazy_fetch=any(_split(key)[::2] in _FIRST_COUNTS for key, _ in keys),
+        may_fetch=_may_fetch(keys, admits),
     )
+
+
+def _may_fetch(keys: Entries, admits: Admits | None) -> bool:
+    """Whether the person consented to where a partial clone's objects come from."""
+    names_program = any(_split(key)[::2] in _FIRST_COUNTS for key, _ in keys)
+    remote = _fetching(keys)
+    return bool(remote) and not names_program and admits is not None and admits(REMOTE, remote)
 
 
 def _helpers(keys: Entries, own: Entries) -> Entries:

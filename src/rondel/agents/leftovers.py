@@ -7,15 +7,16 @@ a random word per child: a stranger never has it, whatever its process number.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rondel import paths
 from rondel.agents import reaper
 from rondel.errors import RondelError
+from rondel.model import jsons
 
 KILL_S = 10.0  # from the first SIGKILL; what is there after it cannot be ended by us
 _STEP_S = 0.02
@@ -36,17 +37,21 @@ def end_leftovers(folder: Path, wait_s: float = 10) -> int:
 
 def _spools(folder: Path) -> Iterator[Path]:
     """The spools with a reaper and without an end."""
-    for here, below, names in os.walk(folder):
-        if "reaper.json" in names:
-            below.clear()
-            if "exit.json" not in names:
-                yield Path(here)
+    try:
+        with paths.folder(folder) as top:
+            for here, below, names, _ in os.fwalk(".", dir_fd=top):
+                if "reaper.json" in names:
+                    below.clear()
+                    if "exit.json" not in names:
+                        yield folder / here
+    except OSError:  # there is no such folder, or a link is on the way to it
+        return
 
 
 def _mark(spool: Path) -> tuple[int, str, str] | None:
     """Who the reaper was: number, start and token; None when that was before this boot."""
     try:
-        known = json.loads((spool / "reaper.json").read_bytes())
+        known = jsons.load(paths.read(spool / "reaper.json", reaper.ROOM))
         if known["boot"] != reaper.boot():
             return None
         return int(known["pid"]), str(known["start"]), str(known["token"])

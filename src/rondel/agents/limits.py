@@ -16,7 +16,7 @@ _MOST = timedelta(days=31)
 _TOO_MANY = 429
 
 _LIMIT = re.compile(
-    r"(?:usage|session|weekly|hourly|daily|monthly|rate|spend|request|plan|\d+-hour)[\s_-]+limit"
+    r"(?:usage|session|weekly|hourly|daily|monthly|rate|spend|request|plan|\d{1,3}-hour)[\s_-]+limit"
     r"|limit (?:reached|exceeded)|hit your [\w\s'-]{0,30}limit|quota|resource[\s_]exhausted"
     r"|too many requests|\b429\b",
     re.IGNORECASE,
@@ -25,16 +25,16 @@ _NO_WAITING = re.compile(
     r"billing|credit balance|context (?:window|length|limit)|prompt is too long", re.IGNORECASE
 )
 
-_EPOCH = re.compile(r"(?:\||reset\w*\D{0,12}|until\D{0,5})(\d{10}|\d{13})\b", re.IGNORECASE)
+_EPOCH = re.compile(r"(?:\||reset\w{0,20}\D{0,12}|until\D{0,5})(\d{10}|\d{13})\b", re.IGNORECASE)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)
 _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PIECE = r"\d+(?:\.\d+)?\s*(?:days?|d|hours?|hrs?|h|minutes?|mins?|milliseconds?|ms|m|seconds?|secs?|s)\b"
 _SPAN = re.compile(rf"(?:\bin|after|for)\W{{0,4}}({_PIECE}(?:[\s,]*(?:and\s+)?{_PIECE})*)", re.IGNORECASE)
 _GLUED = re.compile(r"(?:\bin|after|for)\W{0,4}((?:\d+(?:\.\d+)?(?:d|h|ms|m|s))+)\b", re.IGNORECASE)
-_ONE = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|ms|milli|m|s)", re.IGNORECASE)
+_ONE = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)\s*+(d|h|ms|milli|m|s)", re.IGNORECASE)
 _RETRY_AFTER = re.compile(r"retry[\s_-]*after\W{1,4}(\d+)\b(?!\s*[a-z])", re.IGNORECASE)
 _CLOCK = re.compile(
-    r"(?:reset\w*|again|until|available)(?:\s+(?:at|on))*\s+"
+    r"(?:reset\w{0,20}|again|until|available)(?:\s+(?:at|on))*\s+"
     r"(?:(?P<month>[A-Z][a-z]{2})[a-z]*\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+(?:(?P<year>\d{4})\D{0,4})?"
     r"(?:at\s+)?)?"
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s*(?P<half>[ap]\.?m)?\b\.?(?:\s*\((?P<zone>[\w/+-]+)\))?",

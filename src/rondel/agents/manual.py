@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
-from rondel.agents import spools
+from rondel import paths
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.settings import AgentSettings
 from rondel.errors import RondelError
@@ -31,7 +30,7 @@ class ManualAgent:
         reply_file = request.reply_file or request.spool / "response.md"
         try:
             _leave(prompt_file, request.prompt)
-            reply_file.parent.mkdir(parents=True, exist_ok=True)  # so that the answer only has to be saved
+            paths.make_folders(reply_file.parent)  # so that the answer only has to be saved
             text = _read(reply_file)
         except OSError as e:
             raise RondelError(f"{e.filename}: {e.strerror}") from e
@@ -56,16 +55,14 @@ class ManualAgent:
 def _leave(path: Path, prompt: str) -> None:
     """The prompt in its file, whole; one that is there already stays untouched."""
     data = prompt.encode(errors="replace")
-    if path.is_file() and path.read_bytes() == data:
+    if paths.is_file(path) and paths.beginning(path, len(data) + 1) == data:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    spools.replace(path, data)
+    paths.make_folders(path.parent)
+    paths.replace(path, data)
 
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as f:
-            size = os.fstat(f.fileno()).st_size  # as much memory as there is to read, not as there may be
-            return f.read(min(size, REPLY_MAX)).decode("utf-8-sig", errors="replace")
+        return paths.beginning(path, REPLY_MAX).decode("utf-8-sig", errors="replace")
     except FileNotFoundError:
         return ""

@@ -30,10 +30,11 @@ from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from rondel.agents import spools
+from rondel import paths
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError, UnsafePath
+from rondel.model import jsons
 from rondel.model.names import inside
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
 from rondel.model.times import parse_time
@@ -180,13 +181,13 @@ def _keep(spool: Path, reply: Reply) -> None:
         "usage": [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.usd],
         "raw_usage": dict(reply.raw_usage),
     }
-    spool.mkdir(parents=True, exist_ok=True)
-    spools.replace(spool / KEPT, json.dumps(record).encode())
+    paths.make_folders(spool)
+    paths.replace(spool / KEPT, json.dumps(record).encode())
 
 
 def _kept(spool: Path) -> Reply | None:
     try:
-        record = json.loads((spool / KEPT).read_text(encoding="utf-8"))
+        record = jsons.load(paths.read(spool / KEPT))
         return Reply(
             Ended(record["ended"]),
             text=record["text"],
@@ -206,7 +207,7 @@ def load_rules(path: Path, agent: str) -> list[Rule]:
     where = f"agents.{agent}.script {str(path)!r}"
     try:
         text = path.read_text(encoding="utf-8")
-        script = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        script = tomllib.loads(text) if path.suffix == ".toml" else jsons.load(text)
     except OSError as e:
         raise ConfigError(f"{where} cannot be read: {e.strerror}") from e
     except ValueError as e:

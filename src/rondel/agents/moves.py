@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rondel import paths
 from rondel.agents.checkout import BUSY_S, MOVES, NOTE, Checkout, Move, is_in_folders, quoted
 from rondel.agents.git import Git
 from rondel.agents.restore import restore_checkout
@@ -199,7 +200,7 @@ def _there(folder: Path, name: str, tracked: frozenset[str]) -> list[str]:
     path = folder / name
     if path.is_symlink() or not path.is_dir():
         return [name] if os.path.lexists(path) and is_in_folders(folder, name) else []
-    inside = (os.path.relpath(os.path.join(at, n), folder) for at, _, names in os.walk(path) for n in names)  # noqa: PTH118
+    inside = (os.path.relpath(f"{at}/{n}", folder) for at, _, names in paths.walk(path) for n in names)
     return [n for n in inside if n not in tracked]
 
 

@@ -7,11 +7,13 @@ session may do is one set of permissions; a tool that is denied is not offered t
 
 from __future__ import annotations
 
+import errno
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from rondel import paths
 from rondel.agents.base import Request
 from rondel.agents.settings import AgentSettings
 from rondel.agents.starts import Start
@@ -34,9 +36,12 @@ from rondel.agents.stream import (
     word,
 )
 from rondel.agents.vendor import CliAgent, checkout
+from rondel.agents.vendorstate import Watched
 from rondel.model.actions import Access
 from rondel.model.outcomes import Usage
+from rondel.sandbox.hosts import PROVIDERS
 
+CONFIG_MAX = 1_000_000
 _OWN = (
     "OPENCODE_CONFIG",
     "OPENCODE_CONFIG_CONTENT",
@@ -44,6 +49,22 @@ _OWN = (
     "OPENCODE_AUTH_CONTENT",
     "OPENCODE_API_KEY",
     "XDG_*_HOME",
+)
+_BEHAVES = (
+    "opencode.json",
+    "opencode.jsonc",
+    "config.json",
+    "AGENTS.md",
+    "agent",
+    "agents",
+    "command",
+    "commands",
+    "plugin",
+    "plugins",
+    "tool",
+    "tools",
+    "skill",
+    "skills",
 )
 _KEYS = {  # of the provider that the model names, and of no other
     "anthropic": ("ANTHROPIC_API_KEY",),
@@ -60,6 +81,7 @@ _RULE = re.compile(
     r"rule which prevents|rejected permission|permission.{0,40}(?:denied|rejected)", re.IGNORECASE
 )
 
+_MODEL = re.compile(r'"model"\s*:\s*"([\w-]+)/')
 _RETRY = re.compile(r'message="stream error".* error\.error="?([^"]+)')
 
 
@@ -100,6 +122,22 @@ class OpencodeAgent(CliAgent):
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_SHARE": "1",
         }
+
+    def state(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        """See `CliAgent`."""
+        places = {"DATA": ".local/share", "CONFIG": ".config", "STATE": ".local/state", "CACHE": ".cache"}
+        return [Path(env.get(f"XDG_{n}_HOME") or home / p) / "opencode" for n, p in places.items()]
+
+    def watched(self, env: Mapping[str, str], home: Path) -> Watched:
+        """See `CliAgent`."""
+        folder = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
+        return Watched(tuple(folder / name for name in _BEHAVES))
+
+    def vendor_hosts(self, settings: Sequence[str]) -> Sequence[str]:
+        """See `CliAgent`. The first word of the model says whom it asks."""
+        named = [found[1] for text in settings if (found := _MODEL.search(text))]
+        first = [self.model.partition("/")[0]] if self.model else named
+        return [host for provider in first for host in PROVIDERS.get(provider, ())]
 
     def refusal(self, request: Request) -> str | None:
         """See `CliAgent`. No flag keeps a checkout's own plugins from being run."""
@@ -162,10 +200,11 @@ def _with_plugins(folder: Path) -> Iterator[Path]:
     """Configuration files of a folder that name plugins; comments and all, so the word is enough."""
     for name in ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"):
         try:
-            if re.search(r"plugin", (folder / name).read_text(encoding="utf-8", errors="replace")):
-                yield folder / name
-        except OSError:
-            continue
+            has_word = b"plugin" in paths.read_elsewhere(folder / name, CONFIG_MAX)
+        except OSError as e:
+            has_word = e.errno == errno.EOVERFLOW  # nobody knows what is in it
+        if has_word:
+            yield folder / name
 
 
 def _tool(part: object) -> Iterator[Event]:

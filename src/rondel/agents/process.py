@@ -14,20 +14,27 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from rondel.agents import reaper, spools
+from rondel import paths
+from rondel.agents import reaper
 from rondel.agents.environment import clean_env as clean_env
 from rondel.agents.leftovers import end_leftovers as end_leftovers
 from rondel.errors import MachineTrouble, RondelError
+from rondel.model import jsons
 from rondel.model.trouble import TROUBLES, machine, trouble_of
+from rondel.sandbox import box, landlock
+from rondel.sandbox.box import Confined
+from rondel.sandbox.proxy import Proxy
 
 LINE_MAX = 10_000_000
+EXIT_MAX = 100_000  # bytes of `exit.json`
 READ_MAX = 1 << 20  # read at a time, so that one loud child does not hold up the others
 RESULT_GRACE_S = 2.0
 HARD_S = 15.0  # beyond the grace: then the reaper itself is stuck
@@ -73,6 +80,8 @@ class Child:
     output_max: int = 50_000_000
     grace_s: float = 5.0  # from SIGTERM to SIGKILL
     err_counts: bool = True  # whether standard error is progress
+    confined: Confined | None = None  # what it may reach; whatever we can, without
+    passed: tuple[int, ...] = ()  # open files of ours that it gets, by the same numbers
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,7 @@ class Exit:
     lingered: bool = False
     error: str = ""
     trouble: int = 0
+    refused: str = ""  # which hosts the sandbox did not let it reach, in words
 
     @property
     def ok(self) -> bool:
@@ -108,16 +118,17 @@ async def run(
     `on_line` gets each complete line of standard output, without its end, `on_err` of
     standard error. Being cancelled ends the child first.
     """
-    with machine("start", child.argv[0]):
-        await asyncio.to_thread(_prepare, child)
-        watch = _watched(child, on_line, on_err)
-    try:
-        await watch.to_the_end()
-    finally:
-        watch.close()
-        ended = finished(child.spool)
-        if ended is None:
-            end_leftovers(child.spool, 0)
+    async with _way_out(child) as proxy:
+        with machine("start", child.argv[0]):
+            await asyncio.to_thread(prepare, child)
+            watch = _watched(child, on_line, on_err, proxy)
+        try:
+            await watch.to_the_end()
+        finally:
+            watch.close()
+            ended = finished(child.spool)
+            if ended is None:
+                end_leftovers(child.spool, 0)
     number = ended.trouble if ended else watch.status
     if number in TROUBLES:
         doing = f"keep what {child.argv[0]} says in" if ended else f"watch over {child.argv[0]} from"
@@ -126,14 +137,32 @@ async def run(
         raise MachineTrouble(
             f"the process that watches over {child.argv[0]} was ended from outside; run it again"
         )
-    return ended or Exit(None, None, watch.reason or Reason.LOST, error="its reaper was killed")
+    known = ended or Exit(None, None, watch.reason or Reason.LOST, error="its reaper was killed")
+    return replace(known, refused=box.refusals(proxy.refused) if proxy else "")
+
+
+@asynccontextmanager
+async def _way_out(child: Child) -> AsyncIterator[Proxy | None]:
+    """The proxy of a child that may reach some hosts. What it refused is said after the child's errors."""
+    targets = child.confined.reaches if child.confined else ()
+    if not targets:
+        yield None
+        return
+    proxy = Proxy(targets, child.env)
+    try:
+        yield proxy
+    finally:
+        await proxy.close()
+        if words := box.refusals(proxy.refused):
+            with machine("write", child.spool / "err"):
+                paths.append(child.spool / "err", f"{box.OURS}{words}\n".encode())
 
 
 def finished(spool: Path) -> Exit | None:
     """How the child of this spool ended; None when it has not, or nobody saw it end."""
     try:
         with machine("read", spool / "exit.json"):  # one that cannot be opened now is not missing
-            known = json.loads((spool / "exit.json").read_bytes())
+            known = jsons.load(paths.read(spool / "exit.json", EXIT_MAX))
         error, seconds, trouble = str(known["error"]), float(known["seconds"]), int(known.get("trouble", 0))
         if known["reason"] == Verdict.RESULT:
             return Exit(0, None, Reason.EXITED, seconds, lingered=True, error=error, trouble=trouble)
@@ -162,9 +191,8 @@ def plain(text: str) -> str:
 def output(spool: Path, name: str = "out", bytes_max: int = 50_000_000) -> str:
     """What the child printed, as text; what is not UTF-8 is replaced."""
     try:
-        with machine("read", spool / name), (spool / name).open("rb") as f:
-            size = os.fstat(f.fileno()).st_size  # as much memory as there is to read, not as there may be
-            return f.read(min(size, bytes_max)).decode(errors="replace")
+        with machine("read", spool / name):
+            return paths.beginning(spool / name, bytes_max).decode(errors="replace")
     except OSError:
         return ""
 
@@ -172,7 +200,7 @@ def output(spool: Path, name: str = "out", bytes_max: int = 50_000_000) -> str:
 def tail(spool: Path, name: str = "err", bytes_max: int = 2_000) -> str:
     """The end of what the child printed, from the beginning of a line where it is cut."""
     try:
-        with machine("read", spool / name), (spool / name).open("rb") as f:
+        with machine("read", spool / name), paths.opened(spool / name) as f:
             size = f.seek(0, os.SEEK_END)
             f.seek(max(0, size - bytes_max))
             data = f.read(bytes_max)
@@ -182,49 +210,83 @@ def tail(spool: Path, name: str = "err", bytes_max: int = 2_000) -> str:
     return text if size <= bytes_max else text.partition("\n")[2] or text
 
 
-def _prepare(child: Child) -> None:
-    """A spool with this child's input and nobody's output."""
+def prepare(child: Child) -> None:
+    """A spool with this child's input and nobody's output; what an earlier one left running is ended."""
     try:
-        child.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
+        paths.make_folders(child.spool, 0o700)
         end_leftovers(child.spool)
         for name in ("exit.json", "exit.json.tmp", "reaper.json", "reaper.json.tmp"):
-            (child.spool / name).unlink(missing_ok=True)
+            paths.remove(child.spool / name)
         for name, data in (("in", child.stdin), ("out", b""), ("err", b"")):
-            spools.write(child.spool / name, data)
+            paths.write(child.spool / name, data)
     except OSError as e:
         if e.errno in TROUBLES:
             raise
         raise RondelError(f"cannot write to the spool {child.spool}: {e.strerror or e}") from e
 
 
-def _start(child: Child) -> subprocess.Popen[bytes]:
+def start(child: Child, channel: int = -1) -> subprocess.Popen[bytes]:
     """The reaper, told what to start."""
     token = uuid.uuid4().hex
+    tmp = os.path.realpath(tempfile.mkdtemp(prefix="rondel-")) if child.confined else ""
+    try:
+        return _start_in(child, token, tmp, channel)
+    except BaseException:
+        if tmp:
+            paths.remove_folder(tmp)
+        raise
+
+
+def _start_in(child: Child, token: str, tmp: str, channel: int) -> subprocess.Popen[bytes]:
+    """The reaper, with the ruleset that its child enters, and the folder that goes with the child."""
+    env = box.environment(child.confined, tmp, child.env) if child.confined else child.env
     setup = {
         "argv": child.argv,
-        "env": {**child.env, reaper.MARK: token},
+        "env": {**env, reaper.MARK: token},
         "cwd": str(child.cwd.absolute()),
+        "tmp": tmp,
+        "spaces": box.spaces(child.confined, str(child.cwd.absolute()), tmp) if child.confined else None,
+        "channel": channel,
         "output_max": child.output_max,
         "grace_s": child.grace_s,
         "token": token,
         "troubles": sorted(TROUBLES),
+        "passed": child.passed,
     }
     ours = {n: os.environ[n] for n in ("PATH", "LD_LIBRARY_PATH") if n in os.environ}
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(Path(reaper.__file__)), str(child.spool.absolute())],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env={**ours, reaper.MARK: token},
-        start_new_session=True,
-        bufsize=0,
-    )
-    _tell(process, json.dumps(setup).encode())
+    with paths.folder(child.spool) as spool, _ruleset(child, env, tmp) as rules:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(Path(reaper.__file__)), str(child.spool.absolute()), str(spool)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={**ours, reaper.MARK: token},
+            start_new_session=True,
+            bufsize=0,
+            pass_fds=[fd for fd in (spool, rules, channel, *child.passed) if fd >= 0],
+        )
+    tell(process, json.dumps({**setup, "rules": rules}).encode())
     return process
 
 
-def _tell(process: subprocess.Popen[bytes], word: bytes) -> None:
+@contextmanager
+def _ruleset(child: Child, env: Mapping[str, str], tmp: str) -> Iterator[int]:
+    """What the child is to be held to, as an open file; -1 where it is not confined."""
+    if child.confined is None:
+        yield -1
+        return
+    for place in box.missing(child.confined):
+        paths.make_folders(place, 0o700)
+    rules = landlock.ruleset(box.rules(child.confined, child.argv, str(child.cwd.absolute()), env, tmp))
+    try:
+        yield rules
+    finally:
+        os.close(rules)
+
+
+def tell(process: subprocess.Popen[bytes], word: bytes) -> None:
+    """A line to a reaper: after what to start, why to end it."""
     assert process.stdin is not None  # noqa: S101 - for mypy: it is a pipe
     rest = word + b"\n"
     with suppress(OSError):  # it is gone, which its closed output says too
@@ -232,10 +294,14 @@ def _tell(process: subprocess.Popen[bytes], word: bytes) -> None:
             rest = rest[process.stdin.write(rest) :]
 
 
-def _watched(child: Child, on_line: OnLine | None, on_err: Callable[[bytes], object] | None) -> _Watch:
+def _watched(
+    child: Child, on_line: OnLine | None, on_err: Callable[[bytes], object] | None, proxy: Proxy | None
+) -> _Watch:
     """The child, started and under our eye; none is left running that is not."""
-    process = _start(child)
+    process = start(child, proxy.channel.fileno() if proxy else -1)
     try:
+        if proxy:
+            proxy.serve()
         return _Watch(child, process, on_line, on_err)
     except BaseException:
         for pipe in (process.stdin, process.stdout):
@@ -249,7 +315,7 @@ class _Lines:
     """The complete lines of a growing file, each cut at LINE_MAX."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb", buffering=0)
+        self._file = paths.opened(path)
         self._rest = bytearray()
         self.more = False  # there was more than one read takes
 
@@ -399,7 +465,7 @@ class _Watch:
         self.reason = Reason.EXITED if reason is Verdict.RESULT else Reason(reason)
         self._wall_at = self._idle_at = self._result_at = float("inf")
         self._hard_at = self._loop.time() + self._child.grace_s + HARD_S
-        _tell(self._process, reason.encode())
+        tell(self._process, reason.encode())
 
     def close(self) -> None:
         """Let go of the files."""

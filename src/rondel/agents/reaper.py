@@ -1,11 +1,13 @@
 """The reaper stands between the driver and a child, and sees that nothing of the child outlives it.
 
-It runs as a program of its own, `python -I -S reaper.py SPOOL`, one per child, and imports
-nothing of Rondel. On its standard input the driver sends one line of JSON (what to start)
-and later at most a word (why to end it); when that pipe closes, the driver has died. On
-its standard output it sends a dot whenever the spool grew, so that the driver can follow
-without polling. What the child prints goes to `out` and `err` in the spool, never more than
-`output_max` bytes. When every descendant is gone, `exit.json` says how it ended.
+It runs as a program of its own, `python -I -S reaper.py SPOOL FD`, one per child, and imports
+nothing of Rondel but what a confined child does first (`rondel.sandbox.enter`). FD is the
+spool's folder, open: it needs no path, so no link can lead it elsewhere. On its standard
+input the driver sends one line of JSON (what to start) and later at most a word (why to end
+it); when that pipe closes, the driver has died. On its standard output it sends a dot
+whenever the spool grew, so that the driver can follow without polling. What the child prints
+goes to `out` and `err` in the spool, never more than `output_max` bytes. When every
+descendant is gone, `exit.json` says how it ended.
 
 Its reason is what really happened: a child that had ended before our signal reached it ended
 by itself, whatever we were about to do. What the machine refused us (no room, no more open
@@ -28,6 +30,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+UNCONFINED = "it cannot be confined"
 MARK = "RONDEL_CHILD"  # the variable by which a descendant is known even without its reaper
 LINUX = sys.platform == "linux"
 CHUNK = 1 << 16
@@ -141,8 +144,13 @@ class Reaper:
         self.argv: list[str] = setup["argv"]
         self.env: dict[str, str] = setup["env"]
         self.cwd: str = setup["cwd"]
+        self.passed: list[int] = setup["passed"]  # open files that are the child's alone
         self.room: int = setup["output_max"]
         self.grace_s: float = setup["grace_s"]
+        self.rules: int = setup["rules"]  # an open Landlock ruleset; -1 for none
+        self.spaces: dict[str, Any] | None = setup["spaces"]  # the namespaces it enters; None for none
+        self.channel: int = setup["channel"]  # where sockets of its own network go to; -1 for nowhere
+        self.tmp: str = setup["tmp"]  # the child's temporary folder, which goes with it; empty for none
         self.troubles = frozenset(setup["troubles"])  # the errnos nothing could be blamed on a child for
         self.began = time.monotonic()
         self.seconds = 0.0
@@ -167,17 +175,21 @@ class Reaper:
         wait meanwhile, so that the forked process never answers one with our handlers.
         """
         out, err, told = os.pipe(), os.pipe(), os.pipe()
-        stdin = os.open(os.path.join(self.spool, "in"), os.O_RDONLY)  # noqa: PTH118 - starts faster
+        stdin = os.open(os.path.join(self.spool, "in"), os.O_RDONLY | os.O_NOFOLLOW)  # noqa: PTH118 - starts faster
         for source, name in ((out[0], "out"), (err[0], "err")):
             path = os.path.join(self.spool, name)  # noqa: PTH118 - starts faster
             self.pumps[source] = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         us = os.getpid()
+        for fd in (self.rules, self.channel):
+            if fd >= 0:
+                os.set_inheritable(fd, False)  # noqa: FBT003 - it takes no names
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         try:
             self.main = os.fork()
             if self.main == 0:
                 self._become(us, stdin, out[1], err[1], told[1])
-            for fd in (out[1], err[1], told[1], stdin):
+            ours = (*self.passed, *([self.channel] if self.channel >= 0 else []))
+            for fd in (out[1], err[1], told[1], stdin, *ours):
                 os.close(fd)
             os.read(told[0], 1)
         finally:
@@ -202,12 +214,20 @@ class Reaper:
             for target, fd in enumerate((stdin, out, err)):
                 os.dup2(fd, target)
             os.chdir(self.cwd)
+            if self.rules >= 0:
+                from rondel.sandbox import enter  # noqa: PLC0415 - only who is confined waits for it
+
+                try:
+                    enter.enter(self.rules, self.spaces, self.channel)
+                except OSError as e:
+                    raise OSError(e.errno, f"{UNCONFINED}: {e.strerror}") from e
             os.execvpe(self.argv[0], self.argv, self.env)  # noqa: S606 - a shell would read the words again
         except (OSError, ValueError) as e:
             if isinstance(e, OSError) and e.errno in self.troubles:
                 os.write(told, str(e.errno).encode())
             why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
-            words = f"cannot start {self.argv[0]!r} in {self.cwd!r}: {why}; is it installed, and on the PATH?"
+            ask = "" if UNCONFINED in why else "; is it installed, and on the PATH?"
+            words = f"cannot start {self.argv[0]!r} in {self.cwd!r}: {why}{ask}"
             os.write(2, f"{words}\n".encode(errors="replace"))
         finally:
             os._exit(127)
@@ -354,7 +374,7 @@ class Reaper:
 
     def reserve(self) -> None:
         """Take the room that `exit.json` will need, before there is anything to lose."""
-        with open(self._record + ".tmp", "wb") as f:  # noqa: PTH123 - starts faster
+        with open(self._record + ".tmp", "xb") as f:  # noqa: PTH123 - starts faster
             f.write(b" " * ROOM)
 
     @property
@@ -387,7 +407,7 @@ class Reaper:
             "left": self.left,
         }
         # Written over the reserved room, in place: that takes nothing from a full disk.
-        with open(self._record + ".tmp", "r+b") as f:  # noqa: PTH123 - starts faster
+        with open(self._record + ".tmp", "r+b", opener=_no_link) as f:
             f.write(json.dumps(how).encode())
             f.flush()
             os.fsync(f.fileno())
@@ -395,8 +415,32 @@ class Reaper:
         _sync(self.spool)
 
 
+def _remove(folder: str) -> None:
+    """A folder with all that is in it, whatever the child did to its modes and however deep it is."""
+    queue, seen = [folder], list[str]()
+    while queue:
+        here = queue.pop()
+        seen.append(here)
+        with suppress(OSError):
+            os.chmod(here, 0o700)  # noqa: PTH101 - starts faster
+        with suppress(OSError), os.scandir(here) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    queue.append(entry.path)
+                    continue
+                with suppress(OSError):
+                    os.unlink(entry.path)  # noqa: PTH108 - starts faster
+    for here in reversed(seen):
+        with suppress(OSError):
+            os.rmdir(here)  # noqa: PTH106 - starts faster
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
+
+
 def _sync(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY)
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         os.fsync(fd)
     finally:
@@ -406,13 +450,13 @@ def _sync(path: str) -> None:
 def write_json(folder: str, name: str, value: object) -> None:
     """A whole file or none. It may be lost with the power."""
     path = os.path.join(folder, name)  # noqa: PTH118 - starts faster
-    with open(path + ".tmp", "w", encoding="utf-8") as f:  # noqa: PTH123 - starts faster
+    with open(path + ".tmp", "x", encoding="utf-8") as f:  # noqa: PTH123 - starts faster
         json.dump(value, f)
     os.replace(path + ".tmp", path)  # noqa: PTH105 - starts faster
 
 
-def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+def _prctl(option: int, value: int) -> int:
+    return int(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0))
 
 
 def _setup() -> tuple[dict[str, Any], bytes] | None:
@@ -463,8 +507,13 @@ def _reap(reaper: Reaper, token: str) -> None:
     else:
         reaper.start()
     reaper.watch(wake)
+    if reaper.tmp:
+        _remove(reaper.tmp)
     reaper.record()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))  # noqa: PTH120 - starts faster
+    os.fchdir(int(sys.argv[2]))
+    os.close(int(sys.argv[2]))
+    sys.exit(main("."))

@@ -12,11 +12,12 @@ import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from rondel.agents import spools
+from rondel import paths
 from rondel.agents.stream import Raw, count, decode, money, table, word
 from rondel.model.outcomes import NO_USAGE, Usage
 
 _NOTE = "vendor.json"
+NOTE_MAX = 1_000_000  # bytes
 _BILLED = "billed"
 
 
@@ -41,8 +42,8 @@ class Place:
 
 def keep_start(spool: Path, start: Start) -> None:
     """Note in a spool how its run was started, before it is."""
-    spool.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (spool / _BILLED).unlink(missing_ok=True)
+    paths.make_folders(spool, 0o700)
+    paths.remove(spool / _BILLED)
     _write(
         spool / _NOTE,
         {
@@ -78,17 +79,17 @@ def start_of(spool: Path) -> Start | None:
 
 def mark_billed(spool: Path) -> None:
     """Note that the reply of this spool was handed on, its usage with it."""
-    spools.write(spool / _BILLED, b"")
+    paths.write(spool / _BILLED, b"")
 
 
 def is_billed(spool: Path) -> bool:
     """Whether the usage of this spool's run was handed on."""
-    return (spool / _BILLED).exists()
+    return paths.is_file(spool / _BILLED)
 
 
 def keep_place(home: Path, kind: str, session: str, place: Place) -> None:
     """Note where a session works."""
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    paths.make_folders(home, 0o700)
     _write(_place_file(home, kind, session), {"cwd": str(place.cwd), "spool": str(place.spool)})
 
 
@@ -104,11 +105,11 @@ def _place_file(home: Path, kind: str, session: str) -> Path:
 
 
 def _write(path: Path, note: Raw) -> None:
-    spools.write(path, json.dumps(note).encode(errors="surrogateescape"))
+    paths.write(path, json.dumps(note).encode(errors="surrogateescape"))
 
 
 def _read(path: Path) -> Raw:
     try:
-        return decode(path.read_bytes()) or {}
+        return decode(paths.read(path, NOTE_MAX)) or {}
     except OSError:
         return {}

@@ -6,10 +6,11 @@ add up to. Whatever a line holds, it is untrusted: a field of another shape is n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+
+from rondel.model import jsons
 
 Raw = Mapping[str, object]
 
@@ -162,8 +163,8 @@ def decode(line: bytes) -> Raw | None:
     if not line.lstrip().startswith(b"{"):
         return None
     try:
-        found = json.loads(line.decode(errors="replace"))
-    except (ValueError, RecursionError):
+        found = jsons.load(line.decode(errors="replace"))
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 

@@ -61,7 +61,7 @@ def uncommitted(path: Path, git: Git) -> str | None:
 
 def _has_changes(place: Path) -> bool:
     """Whether something is not committed there. A git of its own looks: it has a configuration of its own."""
-    git = Git(place)
+    git = Git(place, by_agents=True)
     status = git.run("status", "--porcelain", "-z", "--untracked-files=normal")
     return not status.ok or bool(status.out) or uncommitted(place, git) is not None
 
@@ -74,7 +74,7 @@ def unkept(repo: Path, path: Path, entry: Entry) -> str | None:
         return None
     if not (place / ".git").exists():  # it was not made here
         return None
-    if Git(place).run("branch", "--remotes", f"--contains={entry.id}").out.strip():
+    if Git(place, by_agents=True).run("branch", "--remotes", f"--contains={entry.id}").out.strip():
         return None
     root, name, here = (shlex.quote(str(part)) for part in (repo, entry.name, place))
     first = "" if has_own else f"git -C {root} submodule update --init -- {name} && "

@@ -7,19 +7,25 @@ denial, a status of 0 and a text: an exit status alone is no verdict.
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 import shutil
 import subprocess
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
+import platformdirs
+
+from rondel import paths
 from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.endings import cut_short
+from rondel.agents.endings import cut_short, with_refused
 from rondel.agents.limits import parked_until
 from rondel.agents.process import Child, Exit, Reason, Verdict, answered, clean_env, output, plain, run, tail
 from rondel.agents.settings import AgentSettings
@@ -34,16 +40,23 @@ from rondel.agents.starts import (
     start_of,
 )
 from rondel.agents.stream import Event, Failed, Finished, Raw, Transcript, decode
+from rondel.agents.vendorstate import Guard, Watched
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
+from rondel.sandbox import hosts
+from rondel.sandbox.hosts import Target
 
 _OURS = uuid.UUID("6f1d9a52-6c1e-5b0e-9d4b-3f0f6c2a7e11")  # the name space of our session ids
 _TMP = "tmp"
 _BEAT_MAX = 200
 _ERROR_MAX = 1500
 _VERSION_S = 20
-_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+_SETTINGS = (".json", ".jsonc", ".toml")
+SETTINGS_MAX = 1_000_000
+TAMPERED = "what decides how your CLI behaves was changed"
+TAMPERED_NEXT = "nothing of its work is taken; look at what was written; going on with the session asks again"
+_VERSION = re.compile(r"(?<!\d)\d+\.\d+[\w.+-]*")
 
 
 class CliAgent(ABC):
@@ -73,6 +86,49 @@ class CliAgent(ABC):
     @abstractmethod
     def environment(self, request: Request) -> dict[str, str]:
         """Variables of this CLI; what a person configured goes over them."""
+
+    @abstractmethod
+    def state(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        """Where this CLI keeps its login, settings and sessions, which it reads and writes in place."""
+
+    @abstractmethod
+    def watched(self, env: Mapping[str, str], home: Path) -> Watched:
+        """What of that decides how the CLI behaves: no run may change it."""
+
+    def watches(self) -> Watched:
+        """The same, for the variables of this agent."""
+        return self.watched(*self._at())
+
+    def _at(self) -> tuple[Mapping[str, str], Path]:
+        """The variables and the home folder that say where this CLI's state is."""
+        env = clean_env((*self.credentials, *self.settings.pass_env), self.settings.env)
+        return env, Path(env.get("HOME") or Path.home())
+
+    def handed(self, request: Request) -> tuple[str, ...]:
+        """Files of the spool that the program is to read by their path."""
+        return ()
+
+    def own_places(self) -> tuple[str, ...]:
+        """Where its state is, made where it is missing: from inside nobody could."""
+        found = list(self.state(*self._at()))
+        for place in found:
+            if place.suffix != ".json":
+                paths.make_folders(os.path.realpath(place), 0o700)
+        return tuple(map(str, found))
+
+    def hosts(self) -> tuple[Target, ...]:
+        """Whom it asks: its vendor, and the base URLs of the person's own settings."""
+        env, home = self._at()
+        texts = [*hosts.lines(env), *self.settings.command]
+        for place in self.watched(env, home).paths:
+            if place.suffix in _SETTINGS or place.name == ".env":
+                with suppress(OSError):
+                    texts.append(paths.read_elsewhere(place, SETTINGS_MAX).decode(errors="replace"))
+        return (*hosts.named(self.vendor_hosts(texts)), *hosts.configured(texts))
+
+    def vendor_hosts(self, settings: Sequence[str]) -> Sequence[str]:
+        """The hosts of its vendor; `settings` are the texts of the person's own."""
+        return hosts.VENDORS[self.kind]
 
     def refusal(self, request: Request) -> str | None:
         """Why this CLI cannot be run here at all."""
@@ -142,7 +198,9 @@ class CliAgent(ABC):
         if program is None:
             return None
         root = self.settings.root
-        if root is not None and Path(program).resolve().is_relative_to(root.resolve()):
+        real = Path(program).resolve()
+        theirs = [Path(os.path.realpath(place)) for place in self.state(*self._at())]
+        if any(real.is_relative_to(place) for place in (*theirs, *([root.resolve()] if root else []))):
             return program  # asking for a version runs it, and what is the repository's is not run to look at
         try:
             done = subprocess.run(
@@ -175,14 +233,24 @@ class CliAgent(ABC):
             wall_s=request.clocks.wall_s,
             idle_s=request.clocks.idle_s,
             err_counts=False,
+            confined=request.confined(self.own_places(), self.handed(request), self.hosts())
+            if request.box
+            else None,
         )
         ear = _Ear(self, request, start, beat)
+        guard = Guard(Path(platformdirs.user_state_dir("rondel")) / "vendors", self.watches())
+        left = await asyncio.to_thread(guard.begin)
         try:
             ended = await run(child, on_line=ear.line, on_err=ear.error_line)
         finally:
-            shutil.rmtree(request.spool / _TMP, ignore_errors=True)
+            paths.remove_folder(request.spool / _TMP)
+            changed = guard.end(request.spool / "changed")
         reply = self.finish(request, start, ended, ear.transcript)
         mark_billed(request.spool)
+        if changed or left:
+            before = f"{left}, since a run that was cut off; " if left else ""
+            words = f"{TAMPERED} while {request.action} was at work: {before}{changed}. {TAMPERED_NEXT}"
+            return replace(reply, tampered=words)
         return reply
 
     def read(self, lines: Iterable[bytes]) -> Transcript:
@@ -198,8 +266,13 @@ class CliAgent(ABC):
         """The reply: what the stream said, judged by how the process ended."""
         words = plain(tail(request.spool, "err"))
         usage, raw = self.bill(transcript, start.counted)
+        reply = self._judge(request, ended, transcript, words)
+        if reply.ended is Ended.DONE and not usage.tokens:
+            usage = replace(usage, uncounted=1)
         return replace(
-            self._judge(request, ended, transcript, words),
+            reply,
+            error=with_refused(reply.error, ended),
+            refused=ended.refused,
             usage=self.with_carried(transcript, usage, start.carried),
             raw_usage=raw,
             vendor_session=transcript.session or start.session,
@@ -307,8 +380,8 @@ class CliAgent(ABC):
             "RONDEL_ATTEMPT": str(request.attempt),
         }
         given = {**self.environment(request), **self.settings.env, **request.env, **ours}
-        if self.litters:
-            (request.spool / _TMP).mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.litters and not request.box:  # inside the sandbox everybody has a folder of their own
+            paths.make_folders(request.spool / _TMP, 0o700)
             given["TMPDIR"] = str((request.spool / _TMP).absolute())
         env = clean_env((*self.credentials, *self.settings.pass_env), given)
         return env if self.trusts else {**dict.fromkeys(self.emptied(request), ""), **env}

@@ -34,6 +34,7 @@ from rondel.model.digests import digest
 from rondel.model.names import slug
 from rondel.model.refs import END, is_branch
 from rondel.model.trouble import NOT_RUN, no_command
+from rondel.sandbox.box import Box
 
 KEPT = "refs/rondel/kept"
 UNUSED_S = 86_400.0
@@ -42,12 +43,18 @@ UNUSED_S = 86_400.0
 class Workspaces:
     """The workspaces of one repository, below `root`. Its functions wait; call them in threads."""
 
-    def __init__(self, repo: Path, root: Path, shell: Callable[[str, Path], Ran] | None = None) -> None:
+    def __init__(
+        self,
+        repo: Path,
+        root: Path,
+        shell: Callable[[str, Path], Ran] | None = None,
+        box: Box | None = None,
+    ) -> None:
         self._trees = Worktrees(repo, root)
         self._found = Found(self._trees)
         self.branches = Branches(self._trees)
         self._root = root
-        self._own_shell = Shell(root / "shell")
+        self._own_shell = Shell(root / "shell", box)
         self._shell = shell or self._own_shell
 
     def read(self, base: str) -> Path:

@@ -13,7 +13,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import stat
 import threading
 import time
@@ -26,8 +25,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
+from rondel import paths
 from rondel.agents.git import Git, held
 from rondel.errors import GitError, NewerFile
+from rondel.model import jsons
 from rondel.model.digests import digest
 from rondel.model.refs import END, is_operand
 from rondel.model.trouble import machine
@@ -201,7 +202,7 @@ class Worktrees:
 
     def in_tree(self, path: Path, mark: Mark) -> Git:
         """Git in a worktree, and nowhere else."""
-        return Git(path, Path(mark.git_dir))
+        return Git(path, Path(mark.git_dir), by_agents=True)
 
     def add(self, path: Path, session: str, key: str, base: str) -> Mark:
         """A fresh worktree at `base`, on no branch, with a mark that does not say ready yet.
@@ -277,7 +278,7 @@ class Worktrees:
                 private.rename(spot)
         except OSError:
             return False
-        shutil.rmtree(spot, ignore_errors=True)
+        paths.remove_tree(spot, ignore_errors=True)
         return True
 
     def tidy(self) -> None:
@@ -285,7 +286,7 @@ class Worktrees:
         for kind in KINDS:
             for half in (self.root / kind).glob(f"*{GOING}*"):
                 _remove(half)
-        shutil.rmtree(self.common / REMOVED, ignore_errors=True)
+        paths.remove_tree(self.common / REMOVED, ignore_errors=True)
 
     def head(self, mark: Mark) -> str:
         """The commit that a worktree is at."""
@@ -379,7 +380,7 @@ def _load(file: Path) -> Mark | None:
     """A mark; None for one that is damaged. One of a newer Rondel is an error: its worktree is not ours."""
     try:
         with machine("read", file):  # one that cannot be opened now is not missing
-            found = json.loads(file.read_bytes())
+            found = jsons.load(file.read_bytes())
         if (version := newer(found)) is not None:
             raise NewerFile(message(str(file), version, VERSION))
         return Mark(**{name: value for name, value in found.items() if name != "schema_version"})
@@ -409,7 +410,7 @@ def sync_folder(folder: Path) -> None:
 def _remove(folder: Path) -> None:
     """Remove a folder and what is in it, as far as the system lets us."""
     writable(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    paths.remove_tree(folder, ignore_errors=True)
 
 
 def read_only(path: Path) -> None:
@@ -424,7 +425,7 @@ def writable(path: Path) -> None:
 
 def _change(path: Path, change: Callable[[int], int]) -> None:
     """Change the mode of each folder and file below `path`; links are left alone."""
-    for here, folders, names in os.walk(path, topdown=True):
+    for here, folders, names in paths.walk(path):
         for entry in (here, *(os.path.join(here, name) for name in (*folders, *names))):  # noqa: PTH118
             with suppress(OSError):
                 info = os.lstat(entry)

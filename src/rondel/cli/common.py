@@ -61,9 +61,40 @@ def say(words: str) -> None:
 def here() -> Hall:
     """The hall of the repository around the current folder."""
     try:
-        return Hall.open(Path.cwd())
+        found = Hall.open(Path.cwd())
     except FileNotFoundError:
         raise RondelError("the current folder is gone; change to one that is there") from None
+    found.confirm = confirm_adoption
+    return found
+
+
+def hall_at(root: Path) -> Hall:
+    """The hall of another repository."""
+    found = Hall(root)
+    found.confirm = confirm_adoption
+    return found
+
+
+def is_terminal() -> bool:
+    """Whether somebody is there who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm_adoption(hall: Hall, ref: SessionRef) -> bool:
+    """Show what a foreign session says is done and decided, and ask whether it counts from now on."""
+    if not is_terminal():
+        return False
+    say(f"{ref.name} was not begun here; what it says counts when you adopt it:")
+    for line in hall.claims(ref):
+        say(f"  {line}")
+    return click.confirm(f"adopt {ref.name}?", err=True)
+
+
+def say_foreign(hall: Hall, ref: SessionRef) -> None:
+    """Say of a session that is only shown that it is foreign."""
+    if not hall.is_known(ref):
+        adopts = command_line("adopt", ref.name)
+        say(f"{ref.name} is foreign: it was not begun here; `{adopts}` makes it yours")
 
 
 def emit(body: dict[str, object]) -> None:
@@ -132,6 +163,8 @@ def drive(hall: Hall, ref: SessionRef, *, as_json: bool = False, **how: Unpack[D
     ask_consent(hall, ref.workflow, ref)
     hall.require_consent(ref.workflow, ref)
     _say_who_works(hall, ref)
+    if words := hall.unconfined():
+        say(f"sandbox: {words}")
     with live_view(ref.name, quiet=as_json) as view:
         report = hall.drive(
             ref,
@@ -158,7 +191,7 @@ def ask_consent(hall: Hall, workflow: str, ref: SessionRef | None = None) -> Non
     if not missing:
         return
     hall.asked.update(part.digest for part in missing)
-    if sys.stdin.isatty() and sys.stderr.isatty():
+    if is_terminal():
         say("this repository brings what can run, redirect or loosen; it counts when you say yes to it:")
         for line in shown_parts(hall, missing):
             say(f"  {line}")

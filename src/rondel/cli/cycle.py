@@ -89,7 +89,7 @@ def start(
     settings |= {"auto": True} if auto else {}
     settings |= {"branch": branch} if branch else {}
     settings |= {"agents_max": agents_max} if agents_max else {}
-    ref = cycle_files.start(hall.root, description, title=title, settings=settings)
+    ref = cycle_files.start(hall.root, description, title=title, settings=settings, claim=hall.claim)
     hall.begin(ref, new=True)
     if not as_json:
         click.echo(ref.id)
@@ -269,7 +269,7 @@ def status(cycle: str | None, as_json: bool) -> None:
     _restored(hall, ref)
     found = hall.summary(ref)
     if as_json:
-        emit({"sessions": [summary_json(ref, found) | {"state": found.state}]})
+        emit({"sessions": [summary_json(hall, ref, found) | {"state": found.state}]})
         return
     state: State = hall.state(ref)
     if state.cycle is None:
@@ -422,7 +422,7 @@ def _restored(hall: Hall, ref: SessionRef) -> None:
     """Write a damaged state file again, and say so."""
     state: State = hall.state(ref)
     changes = restore(state)
-    if state.cycle is None or not changes:
+    if state.cycle is None or not changes or not hall.is_known(ref):
         return
     with suppress(Held), hall.hold(ref):
         hall.change(ref, changes)

@@ -41,7 +41,7 @@ def demo(echo: Callable[[str], None]) -> None:
         _repository(root)
         hall = Hall(root, trust="yes")  # to settings that the demo writes itself
         wish = Wish("python-service", CONTEXT, with_tests=True, request={"auto": True})
-        ref = start(root, wish)
+        ref = start(root, wish, claim=hall.claim)
         echo(
             f"$ rondel generate init python-service -c package=shelf -c entity=Book … --with-tests\n{ref.id}"
         )

@@ -11,7 +11,7 @@ from rondel.agents.workspaces import Conflict
 from rondel.api import Hall
 from rondel.errors import GitError, RondelError
 from rondel.model.commands import command_line
-from rondel.model.refs import END
+from rondel.model.refs import BRANCHES, END, branch_in
 from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.ending import ending, unfinished
@@ -117,7 +117,7 @@ def _require_branch(hall: Hall, state: State) -> None:
 def _merge(hall: Hall, state: State) -> str:
     look, branch = hall.look, state.branch
     _require_branch(hall, state)
-    here = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
+    here = branch_in(look.git("symbolic-ref", "--quiet", "HEAD", check=False))
     if not here or here == branch:
         raise RondelError(f"check out the branch that {branch} is to be merged into, and run it again")
     words = f"Merge {branch}: {title(state.meta)}"
@@ -127,7 +127,11 @@ def _merge(hall: Hall, state: State) -> str:
         raise GitError(f"{branch} was not merged into {here}: {e}", then=e.then) from e
     if isinstance(merged, Conflict):
         files = _some(list(merged.files))
-        raise RondelError(f"{branch} was not merged into {here}: conflicts in {files}; nothing was changed")
+        raise GitError(
+            f"{branch} was not merged into {here}: conflicts in {files}; nothing was changed. "
+            "Merge it by hand, commit, and finish again",
+            then=shlex.join(("git", "merge", branch)),
+        )
     return f"merged {branch} into {here}"
 
 
@@ -150,7 +154,8 @@ def _pull_request(hall: Hall, state: State) -> str:
     _require_branch(hall, state)
     if "origin" not in look.git("remote").split():
         raise RondelError("there is no remote `origin` to push to; add one, or end with --merge or --keep")
-    look.git("push", "--quiet", "--set-upstream", "origin", END, branch)
+    ref = f"{BRANCHES}{branch}"
+    look.git("push", "--quiet", "--set-upstream", "origin", END, f"{ref}:{ref}")
     code, out, _ = look.run(["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"])
     if code == 0 and out.strip():
         return f"the pull request is there already: {out.strip()}"

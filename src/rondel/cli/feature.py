@@ -15,6 +15,7 @@ from rondel.cli.common import (
     emit,
     emit_json,
     fail_option,
+    hall_at,
     here,
     json_list_option,
     json_option,
@@ -53,7 +54,7 @@ def hall_of_features() -> Hall:
     """The hall where the features are kept: from inside a feature's worktree, that of its repository."""
     hall = here()
     home = Path(place.home_of_features(str(hall.root)))
-    return hall if home == hall.root else Hall(home)
+    return hall if home == hall.root else hall_at(home)
 
 
 def find(hall: Hall, feature: str | None) -> tuple[SessionRef, State]:
@@ -92,13 +93,19 @@ def start(title: str, mode: str | None, description: str, source: Any, worktree:
     hall = here()
     main = place.owner(str(hall.root))
     if main is not None:
-        hall = Hall(Path(main))
+        hall = hall_at(Path(main))
     chosen = mode or str(hall.settings("feature")["mode"])
     text = source.read() if source else None
     if worktree:
         worktrees.require_commit(hall.look)
     ref = start_feature(
-        hall.root, title, mode=chosen, description=description, brainstorm=text, at=hall.look.at
+        hall.root,
+        title,
+        mode=chosen,
+        description=description,
+        brainstorm=text,
+        at=hall.look.at,
+        claim=hall.claim,
     )
     hall.begin(ref, new=True)
     state: State = hall.state(ref)
@@ -264,7 +271,7 @@ def status(feature: str | None, as_json: bool) -> None:
     refs = [hall.find(feature, "feature")] if feature else hall.sessions("feature")
     if as_json:
         rows = [(ref, hall.summary(ref)) for ref in refs]
-        emit({"sessions": [summary_json(ref, found) | {"state": found.state} for ref, found in rows]})
+        emit({"sessions": [summary_json(hall, ref, found) | {"state": found.state} for ref, found in rows]})
         return
     if feature is None:
         refs = [r for r in refs if hall.state(r).meta.get("status", ACTIVE) == ACTIVE] or refs

@@ -109,7 +109,7 @@ def init(
     )
     ask_consent(hall, "generate")
     _check_settings(hall)
-    ref = start(hall.root, wish, base=Path.cwd(), admits=hall.admits)
+    ref = start(hall.root, wish, base=Path.cwd(), admits=hall.admits, ask=hall.ask, claim=hall.claim)
     hall.begin(ref, new=True)
     _work_out(hall, ref)
     if as_json:
@@ -162,7 +162,7 @@ def status(session: str | None, as_json: bool) -> None:
     ref = _one(hall, session)
     found = hall.summary(ref)
     if as_json:
-        emit({"sessions": [summary_json(ref, found) | {"state": found.state}]})
+        emit({"sessions": [summary_json(hall, ref, found) | {"state": found.state}]})
         return
     state: State = hall.state(ref)
     if state.session is None:
@@ -380,14 +380,15 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
     """Copy finished code into the project, as a diff you have seen; never over changed files unasked."""
     hall = here()
     ref = _one(hall, session)
+    if not dry_run:
+        hall.require_known(ref)
     found = copies(hall.root, hall.state(ref), into)
     if not found:
         raise NothingToDo(f"{ref.name} has no completed cycle with code yet")
     unknown = sorted(set(overwrite) - {c.path for c in found})
     if unknown:
         raise UsageError(f"--overwrite {unknown[0]}: it is none of {', '.join(c.path for c in found)}")
-    for copy in found:
-        click.echo(copy.diff, nl=False)
+    click.echo("".join(copy.diff for copy in found), nl=False)
     _refuse_changed([c for c in found if c.changed and c.path not in overwrite])
     todo = [c for c in found if c.needed]
     if not todo:

@@ -11,6 +11,8 @@ import os
 import select
 import sys
 
+from rondel import paths
+from rondel.model import jsons
 from rondel.workflows.feature import place
 from rondel.workflows.feature.meta import FILE, due_phase, partial_phases, title
 from rondel.workflows.feature.phases import ACTIVE, FINISH
@@ -65,8 +67,8 @@ def session_start(cwd: str) -> str:
 def _folders(parent: str) -> list[str]:
     """The features' folders, the newest first."""
     try:
-        names = os.listdir(parent)
-    except (FileNotFoundError, NotADirectoryError):
+        names = paths.names(parent)
+    except OSError:
         return []
     return sorted((n for n in names if n[:1].isdigit()), reverse=True)
 
@@ -74,12 +76,10 @@ def _folders(parent: str) -> list[str]:
 def _read(path: str) -> tuple[dict[str, object] | None, str]:
     """A feature's document, or what is wrong with it; neither where there is none."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # never waits for a pipe
-            size = os.fstat(file.fileno()).st_size  # as much memory as there is to read, not as there may be
-            meta = json.loads(file.read(min(size, SIZE_MAX)))
+        meta = jsons.load(paths.read(path, SIZE_MAX))
     except (FileNotFoundError, NotADirectoryError):
         return None, ""
-    except (OSError, ValueError, RecursionError) as e:
+    except (OSError, ValueError) as e:
         return None, _plain(str(e))
     return (meta, "") if isinstance(meta, dict) else (None, "it is not a JSON object")
 
@@ -116,7 +116,7 @@ def _cwd() -> str:
     """Where the host is: it says so on standard input, else it is where this process is."""
     try:
         if not sys.stdin.isatty() and select.select([0], [], [], STDIN_S)[0]:
-            said = json.loads(os.read(0, SIZE_MAX))
+            said = jsons.load(os.read(0, SIZE_MAX))
             if isinstance(said, dict) and isinstance(said.get("cwd"), str) and os.path.isdir(said["cwd"]):
                 return str(said["cwd"])
     except (OSError, ValueError, RecursionError, AttributeError):

@@ -110,6 +110,7 @@ _LINES = {
     "kept": "! {file}: {why}: {aside}",
     "refused": "! {file}: written while a run goes on, and not for it; put aside: {aside}",
     "restored": "! {file}: {why}; put back as it was last known{aside}",
+    "unreached": "! {action}: {message}",
     "problem": "! {file}: {message}",
     "put-right": "! {message}",
 }
@@ -163,11 +164,12 @@ def clock(seconds: float) -> str:
 
 
 def cost(usage: Usage) -> str:
-    """Tokens and money; at least so much where an agent named no price."""
+    """Tokens and money; at least so much where an agent named no price, or not what it used."""
     if not usage.tokens:
         return ""
+    more = "at least " if usage.uncounted else ""
     least = "at least " if usage.at_least else ""
-    return f"{usage.tokens:,} tokens, {least}${usage.usd or 0:.2f}"
+    return f"{more}{usage.tokens:,} tokens, {least}${usage.usd or 0:.2f}"
 
 
 def cost_json(usage: Usage) -> dict[str, object]:

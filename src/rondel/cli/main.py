@@ -31,6 +31,7 @@ DOORS = {
     "show": ("rondel.cli.sessions", "show"),
     "init": ("rondel.cli.setup", "init"),
     "trust": ("rondel.cli.trust", "command"),
+    "adopt": ("rondel.cli.adopt", "command"),
     "doctor": ("rondel.cli.setup", "doctor"),
     "agents": ("rondel.cli.setup", "agents"),
     "completion": ("rondel.cli.setup", "completion"),

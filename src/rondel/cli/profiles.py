@@ -10,6 +10,7 @@ import click
 from rondel.cli.common import emit, here, json_option, say
 from rondel.cli.groups import Commands
 from rondel.errors import UsageError
+from rondel.paths import is_bytecode
 from rondel.workflows.generate.files import new_profile
 from rondel.workflows.generate.layout import PROFILES
 from rondel.workflows.generate.profiles.discover import (
@@ -69,7 +70,7 @@ def _show_files(name: str, root: Path) -> None:
     click.echo(f"{name}: a program of this repository")
     click.echo(f"from {profile_names(root)[name]}")
     folder = root / PROFILES / name
-    for path in sorted(p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and not is_bytecode(p)):
         click.echo(f"  {path.relative_to(folder)}, {path.stat().st_size} bytes")
     click.echo("its cycles are known when a session is started with it")
 

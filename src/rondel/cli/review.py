@@ -28,6 +28,7 @@ from rondel.cli.tables import table
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document, text
 from rondel.model.times import stamp
+from rondel.model.workflow import SessionRef
 from rondel.store.documents import dump
 from rondel.workflows.review import files
 from rondel.workflows.review.compare import GROUPS, Comparison, compare_rounds
@@ -117,7 +118,7 @@ def start(
     hall = here()
     ask_consent(hall, "review")
     try:
-        opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options), hall.hold)
+        opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options), hall)
     except UsageError as e:
         alike = get_close_matches(target or "", set(command.commands) - {"start"}, n=1)
         if not alike:
@@ -125,10 +126,10 @@ def start(
         raise UsageError(f"{e}; or did you mean `rondel review {alike[0]}`?") from e
     for note in opened.notes:
         say(note)
-    fresh = not any(r.complete for r in files.state_of(hall.root, opened.ref).rounds)
+    fresh = not any(r.complete for r in _state(hall, opened.ref).rounds)
     hall.begin(opened.ref, opened.lease, new=fresh)
     report = drive(hall, opened.ref, as_json=as_json, agents_max=agents_max, wait=wait, lease=opened.lease)
-    state = files.state_of(hall.root, opened.ref)
+    state = _state(hall, opened.ref)
     if sarif and state.is_complete:
         _write_sarif(state, state.at, sarif)
     conclude(hall, opened.ref, report, as_json=as_json, fail=fail)
@@ -159,15 +160,21 @@ def _write_sarif(state: ReviewState, at: RoundFiles, path: Path) -> None:
 # -- which session ---------------------------------------------------------------------------
 
 
+def _state(hall: Hall, ref: SessionRef) -> ReviewState:
+    state = hall.state(ref)
+    assert isinstance(state, ReviewState)  # noqa: S101 - the hall serves every workflow
+    return state
+
+
 def _session(hall: Hall, name: str | None, *, complete: bool = True) -> ReviewState:
     """The session that is meant: by name, or the newest of this branch."""
     if name:
-        return files.state_of(hall.root, hall.find(name, "review"))
+        return _state(hall, hall.find(name, "review"))
     branch = branch_of(hall.look)
-    ours = files.sessions_of(hall.root, branch)
-    for state in ours:
+    found = files.sessions_of(hall.root, branch)
+    for state in sorted(found, key=lambda s: not hall.is_known(s.ref)):  # one's own first, newest first
         if not complete or any(r.complete for r in state.rounds) or state.is_flat:
-            return state
+            return _state(hall, state.ref)
     there = [r.name for r in hall.sessions("review")]
     what = "complete review" if complete else "review"
     hint = (
@@ -263,7 +270,7 @@ def history(every: bool, as_json: bool) -> None:
     hall = here()
     if every:
         refs = sorted(hall.sessions("review"), key=lambda r: r.id, reverse=True)
-        states = [files.state_of(hall.root, ref) for ref in refs]
+        states = [_state(hall, ref) for ref in refs]
     else:
         states = files.sessions_of(hall.root, branch_of(hall.look))
     rows = [_row(state, r.files, r.complete) for state in states for r in reversed(state.rounds)]
@@ -407,6 +414,8 @@ def post(pr: int | None, dry_run: bool, anyway: bool, number: int | None, sessio
     """Post the final review to GitHub through gh, with comments on lines. Nothing is posted twice."""
     hall = here()
     state = _session(hall, session)
+    if not dry_run:
+        hall.require_known(state.ref)
     at = _round(state, number)
     by = made(state.files, at)
     if by is not Made.HERE and not anyway:

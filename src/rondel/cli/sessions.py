@@ -24,6 +24,7 @@ from rondel.cli.common import (
     no_run_option,
     run_session,
     say,
+    say_foreign,
     wait_option,
 )
 from rondel.cli.encoding import write_as_is
@@ -60,7 +61,9 @@ def status(session: str | None, as_json: bool, explain: bool) -> None:
         return
     rows = hall.survey()
     if as_json:
-        emit({"sessions": [summary_json(ref, found) | _files(hall, ref, explain) for ref, found in rows]})
+        emit(
+            {"sessions": [summary_json(hall, ref, found) | _files(hall, ref, explain) for ref, found in rows]}
+        )
         return
     if not rows:
         say("no sessions here yet; start one with `rondel review` or another workflow")
@@ -75,7 +78,7 @@ def status(session: str | None, as_json: bool, explain: bool) -> None:
         _print_origins(hall, ref)
 
 
-def summary_json(ref: SessionRef, found: Summary) -> dict[str, object]:
+def summary_json(hall: Hall, ref: SessionRef, found: Summary) -> dict[str, object]:
     """A session in short, for a program."""
     return {
         "session": ref.name,
@@ -87,8 +90,10 @@ def summary_json(ref: SessionRef, found: Summary) -> dict[str, object]:
         "progress": {"done": found.done, "total": found.total},
         "waiting_for": found.waiting_for,
         "path": ref.folder,
+        "runtime": str(hall.runtime(ref)),
         "updated_at": stamp(found.updated_at) if found.updated_at else None,
         "problems": [problem_json(p) for p in found.problems],
+        "foreign": found.is_foreign,
         "not_made_by_rondel": list(found.foreign),
     }
 
@@ -102,7 +107,7 @@ def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> N
     found = hall.status(ref)
     if as_json:
         spent_json = {"usage": cost_json(hall.spent(ref))}
-        entry = summary_json(ref, found) | {"state": hall.document(ref)} | spent_json
+        entry = summary_json(hall, ref, found) | {"state": hall.document(ref)} | spent_json
         entry |= _files(hall, ref, explain)
         emit({"sessions": [entry]})
         return
@@ -143,6 +148,11 @@ def _print_origins(hall: Hall, ref: SessionRef) -> None:
         click.echo(f"  {origin.file}  {origin.words}")
 
 
+def _more_problems(found: Summary) -> bool:
+    """Whether there is a problem that has no mark of its own."""
+    return len(found.problems) > found.is_foreign
+
+
 def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
     shown = []
     for ref, found in rows:
@@ -150,7 +160,8 @@ def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
         # One clock for all: workflows keep their times in different zones.
         updated = f"{found.updated_at.astimezone():%Y-%m-%d %H:%M}" if found.updated_at else ""
         mark = " (not made by Rondel)" if found.foreign and found.status is Status.COMPLETED else ""
-        mark += " (edits lost)" if found.edits_lost else " (!)" if found.problems else ""
+        mark += " (foreign)" if found.is_foreign else ""
+        mark += " (edits lost)" if found.edits_lost else " (!)" if _more_problems(found) else ""
         shown.append((ref.name, found.status.value + mark, found.phase, progress, updated))
     screen = console()
     if shown:
@@ -186,6 +197,8 @@ def _watch_view(screen: Console, hall: Hall, ref: SessionRef) -> RenderableType:
     spent = cost(hall.spent(ref))
     head = f"{ref.name}: {found.status.value}, {found.phase}{progress}" + (f", {spent}" if spent else "")
     view: list[RenderableType] = [Text(head, style="bold")]
+    if found.is_foreign:
+        view.append(Text("foreign: it was not begun or adopted here"))
     if found.edits_lost:
         view.append(Text(found.edits_lost.message))
     rows = beat.get("actions") if found.status is Status.RUNNING else None
@@ -353,6 +366,7 @@ def show(session: str | None, artifact: str | None, number: int | None, raw: boo
     """Show a file of a session, rendered; without ARTIFACT the one that matters most."""
     hall = here()
     ref = hall.find(session, looking=True)
+    say_foreign(hall, ref)
     path = hall.artifact(ref, artifact, number)
     if path is None:
         for name in hall.artifacts(ref):
@@ -363,6 +377,7 @@ def show(session: str | None, artifact: str | None, number: int | None, raw: boo
         raise UsageError(f"{path} of {ref.name} cannot be read as text")
     if raw or not sys.stdout.isatty() or not path.endswith(".md"):
         text = body if body.endswith("\n") else f"{body}\n"
-        click.echo(text, nl=False) if sys.stdout.isatty() else write_as_is(sys.stdout, text)
+        as_is = raw and not sys.stdout.isatty()  # for a file; whatever else reads this may be a terminal
+        write_as_is(sys.stdout, text) if as_is else click.echo(text, nl=False)
     else:
         console().print(Markdown(body, hyperlinks=False))

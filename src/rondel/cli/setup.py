@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -18,11 +19,12 @@ from rondel.cli.common import console, emit, here, json_option, say
 from rondel.cli.sessions import problem_json
 from rondel.cli.tables import table as columns
 from rondel.config import BUILT_IN
-from rondel.errors import ConfigError, UsageError
+from rondel.errors import ConfigError, NeedsConsent, RondelError, UsageError
 from rondel.model.commands import command_line
 from rondel.model.roles import match_role
-from rondel.model.summary import EDITS_LOST, Problem
+from rondel.model.summary import EDITS_LOST, FOREIGN_SESSION, Problem
 from rondel.plugin import install_plugin
+from rondel.sandbox.box import held
 from rondel.store import files
 
 TEMPLATE = """\
@@ -44,7 +46,7 @@ attempts_max = 2
 # tokens_max = 2000000
 
 [project]
-# setup = "pip install -e ."  # run once in each new workspace
+# setup = "python3 -m venv .venv && .venv/bin/pip install -e ."  # run once in each new workspace
 # test = "pytest -q"
 """
 
@@ -75,7 +77,7 @@ def doctor(repair: bool, as_json: bool) -> None:
     hall = here()
     settings, wrong = _settings(hall)
     problems = [*wrong, *hall.doctor(repair=repair)]
-    machine = _machine() | {"settings": settings}
+    machine = _machine() | {"settings": settings, "sandbox": _sandbox(hall)}
     if as_json:
         rows = [problem_json(p) | {"session": s, "repaired": p.repaired} for s, p in problems]
         emit({"machine": machine, "problems": rows})
@@ -91,16 +93,27 @@ def doctor(repair: bool, as_json: bool) -> None:
             click.echo("nothing wrong was found")
         if command := _follows(hall, problems, tried=repair):
             say(f"next: {command}")
+    if repair and _refused(problems):
+        sys.exit(NeedsConsent.exit_code)
     sys.exit(1 if any(not p.repaired for _, p in problems) else 0)
 
 
 def _follows(hall: Hall, problems: Sequence[tuple[str, Problem]], *, tried: bool) -> str:
     """The command that leads on: it mends the rest, or goes on with what was mended."""
+    if tried and (refused := _refused(problems)):
+        return command_line("adopt", refused)
     if not tried and any("doctor --repair" in p.repair for _, p in problems):
         return command_line("doctor", "--repair")
     mended = {session for session, p in problems if p.repaired or p.rule == EDITS_LOST}
     found = (hall.summary(ref).next for ref in hall.sessions() if ref.name in mended)
     return next((command for command in found if command), "")
+
+
+def _refused(problems: Sequence[tuple[str, Problem]]) -> str:
+    """A foreign session in which something can be repaired once it is adopted; empty for none."""
+    foreign = {session for session, p in problems if p.rule == FOREIGN_SESSION}
+    open_ = (s for s, p in problems if not p.repaired and s in foreign and "doctor --repair" in p.repair)
+    return next(open_, "")
 
 
 def _settings(hall: Hall) -> tuple[str, list[tuple[str, Problem]]]:
@@ -110,6 +123,23 @@ def _settings(hall: Hall) -> tuple[str, list[tuple[str, Problem]]]:
     except ConfigError as e:
         return "wrong", [("", Problem("settings", "rondel.toml", str(e), "correct it; nothing runs before"))]
     return source if (hall.root / source).exists() else "defaults", []
+
+
+def _sandbox(hall: Hall) -> str:
+    """What holds the programs that Rondel starts here."""
+    try:
+        mode = hall.sandbox_mode
+    except RondelError as e:
+        return str(e)
+    if mode == "none":
+        return "none, as you asked for; programs that Rondel starts can do what you can"
+    more = [
+        f"{what} {place}{'' if os.path.lexists(os.path.expanduser(place)) else ' (not there)'}"  # noqa: PTH111
+        for what, places in (("read", hall.config.sandbox.read), ("write", hall.config.sandbox.write))
+        for place in places
+    ]
+    more += [f"reach {host}" for host in hall.config.sandbox.hosts]
+    return "; ".join((held(mode, hall.config.sandbox.network), *more))
 
 
 def _machine() -> dict[str, str]:
@@ -131,7 +161,7 @@ def agents(as_json: bool) -> None:
     the repository is run to show something.
     """
     hall = here()
-    config = hall.config
+    config = hall.read_config(all_installed=False)
     configured = dict(config.agents)
     for kind in (*roster.VENDORS, *BUILT_IN):
         configured.setdefault(kind, AgentSettings(name=kind, kind=kind, root=hall.root))
@@ -164,6 +194,10 @@ def agents(as_json: bool) -> None:
         for r in rows
     ]
     screen.print(columns(screen, ("agent", "kind", "installed", "model", "roles"), shown))
+    for row in rows:
+        if row["kind"] in roster.VENDORS and row["roles"] and not row["version"]:
+            roles = ", ".join(row["roles"])
+            say(f"{row['name']} has roles ({roles}) and is not installed: install it, or change [roles]")
 
 
 def _program(table: AgentSettings) -> str | None:

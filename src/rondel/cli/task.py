@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TypeVar
 
 import click
 
+from rondel import paths
 from rondel.api import Hall
 from rondel.cli.common import (
     emit,
@@ -27,11 +27,12 @@ from rondel.errors import Held, NothingToDo, RondelError, UsageError
 from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.identity import Identity, home
 from rondel.model.plain import visible
+from rondel.model.refs import branch_in
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
+from rondel.sandbox.box import unclosable
 from rondel.workflows.task import files, ids, layout, trust
 from rondel.workflows.task.apply import declared, reopened, reopened_by_person
-from rondel.workflows.task.box import SANDBOX
 from rondel.workflows.task.complexity import Complexity
 from rondel.workflows.task.graph import derived_status
 from rondel.workflows.task.schema import OPEN, TaskStatus, TaskType
@@ -97,7 +98,10 @@ def _others_at_rest(hall: Hall, ref: SessionRef | None = None) -> Iterator[None]
     """
     active = files.active(hall.root)
     current = next((r for r in hall.sessions("task") if r.id == active), None)
-    if current is None or current == ref or not (hall.root / current.folder / ".rondel/run").is_dir():
+    if current is None or current == ref or not hall.is_known(current):
+        yield
+        return
+    if not paths.is_folder(hall.runtime(current)):
         yield
         return
     try:
@@ -119,7 +123,7 @@ def start(topic: str, complexity: str, as_json: bool) -> None:
     """Start a session and make it the active one."""
     hall = here()
     with _others_at_rest(hall):
-        ref = files.start(hall.root, topic, Complexity(complexity))
+        ref = files.start(hall.root, topic, Complexity(complexity), hall.claim, hall.is_known)
     hall.begin(ref, new=True)
     if as_json:
         emit({"session": ref.name, "path": ref.folder})
@@ -147,6 +151,8 @@ def sessions(as_json: bool) -> None:
         ]
         emit({"sessions": found})
         return
+    if not rows:
+        say(f"no task sessions here yet; `{command_line('task', 'start', 'TOPIC')}` starts one")
     for ref, state in rows:
         done = f"{state.front.completed}/{len(state.graph.leaves)}"
         mark = "*" if state.is_marked else " "
@@ -160,8 +166,9 @@ def switch(name: str) -> None:
     """Make another session the active one."""
     hall = here()
     ref = hall.find(name, "task")
+    hall.require_known(ref)
     with _others_at_rest(hall, ref):
-        before = files.switch(hall.root, ref.id)
+        before = files.switch(hall.root, ref.id, hall.is_known)
     paused = f"; {before} is paused" if before and before != ref.id else ""
     say(f"{ref.id} is active{paused}")
 
@@ -187,7 +194,7 @@ def resume(name: str | None, as_json: bool) -> None:
     ref = _session(hall, name or _only_paused(hall))
     with hall.hold(ref) as lease:
         with _others_at_rest(hall, ref):
-            files.switch(hall.root, ref.id)
+            files.switch(hall.root, ref.id, hall.is_known)
         if _state(hall, ref).request.kind:
             jobs = _jobs_asked_for(hall, ref)
             run_session(hall, ref, as_json=as_json, agents_max=jobs, lease=lease)
@@ -230,6 +237,7 @@ def complete(name: str | None, reason: str, session: str | None) -> None:
     open_tasks = [t for t in state.graph.leaves if state.tasks[t].status is not TaskStatus.COMPLETED]
     with hall.hold(ref):
         hall.check_branch(ref)
+        hall.change(ref, [files.end_word(hall.root, ref.id)])
         files.complete(hall.root, ref.id)
     say(f"{ref.id} is completed")
     for task_id in open_tasks:
@@ -318,6 +326,7 @@ def add(
     """Add one task."""
     hall = here()
     ref = _session(hall, session)
+    hall.require_known(ref)
     task_id = files.add(
         hall.root,
         ref,
@@ -348,7 +357,7 @@ def plan(text: str | None, source: Path | None, session: str | None, as_json: bo
     """Let an agent propose tasks; they are checked before a file is written."""
     hall = here()
     ref = _session(hall, session)
-    parts = [text or "", source.read_text(encoding="utf-8", errors="replace")[:TEXT_MAX] if source else ""]
+    parts = [text or "", _text_of(source) if source else ""]
     wanted = "\n\n".join(p for p in parts if p.strip()) or _state(hall, ref).session.project
     _propose(hall, ref, {"kind": "plan", "text": wanted}, as_json=as_json)
 
@@ -490,16 +499,21 @@ def _say_where(hall: Hall, ref: SessionRef, known: Identity) -> None:
             f"{ref.name} was begun on no branch; name the one that its work should go to: "
             f"`rondel run {ref.name} --onto BRANCH`"
         )
-    here_now = hall.look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
+    here_now = branch_in(hall.look.git("symbolic-ref", "--quiet", "HEAD", check=False))
     if here_now != target:
         chosen = "as you chose" if known.onto else "where the session was begun"
         say(f"the work goes to {target}, {chosen}; HEAD is on {here_now or 'no branch'}")
 
 
 def _need_sandbox(hall: Hall) -> None:
-    wanted = hall.settings("task")["sandbox"] or hall.config.workspaces.sandbox
-    if wanted and shutil.which(SANDBOX) is None:
-        raise UsageError(f"a sandbox is asked for and {SANDBOX} is not installed; install it or turn it off")
+    """UsageError where steps are to run without a network, and nothing here can hold them to that."""
+    if not (hall.settings("task")["sandbox"] or hall.config.workspaces.sandbox):
+        return
+    why = (
+        "it is switched off ([sandbox] mode, RONDEL_SANDBOX)" if hall.sandbox_mode == "none" else unclosable()
+    )
+    if why:
+        raise UsageError(f"a sandbox is asked for ([task] sandbox), and there is none: {why}")
 
 
 # -- permissions, checks, documents -----------------------------------------------------------
@@ -578,6 +592,14 @@ def validate(session: str | None, as_json: bool) -> None:
     sys.exit(1 if found else 0)
 
 
+def _text_of(source: Path) -> str:
+    """A file that the person names."""
+    try:
+        return paths.read_elsewhere(source).decode(errors="replace")[:TEXT_MAX]
+    except OSError as e:
+        raise UsageError(f"cannot read {str(source)!r}: {e.strerror}") from e
+
+
 @command.command()
 @session_option
 def todo(session: str | None) -> None:
@@ -585,6 +607,6 @@ def todo(session: str | None) -> None:
     hall = here()
     ref = _session(hall, session)
     _redraw(hall, ref)
-    click.echo((hall.root / ref.folder / layout.TODO).read_text(encoding="utf-8"), nl=False)
+    click.echo(paths.read(hall.root / ref.folder / layout.TODO).decode(errors="replace"), nl=False)
     if lost := hall.summary(ref).edits_lost:
         say(f"{ref.name}: {lost.message}; `{command_line('status', ref.name)}` says what to do")

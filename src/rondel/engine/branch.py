@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rondel.agents.branches import Branches, Expected, Lost
+from rondel.agents.branches import Back, Branches, Expected, Lost
 from rondel.agents.workspaces import Workspaces
 from rondel.engine.session import Session
 from rondel.errors import GitError
@@ -27,7 +27,7 @@ class Loss:
     session: str
     branch: str
     lost: tuple[Lost, ...]
-    back: str  # what has them back, typed on the branch; empty where nothing does
+    back: Back
     again: str  # what has them done again; empty where nothing does
 
     @property
@@ -37,8 +37,8 @@ class Loss:
 
     @property
     def next(self) -> str:
-        """The command that leads on."""
-        return self.again or self.without
+        """The command that leads on: to what somebody else has first, before it is done twice or given up."""
+        return self.back.command if self.back.is_elsewhere else self.again or self.without
 
     @property
     def problem(self) -> Problem:
@@ -67,7 +67,7 @@ class Loss:
 
     def _ways(self) -> list[tuple[str, str]]:
         it = "it" if len(self.lost) == 1 else "them"
-        ways = [(f"to have {it} back, on {self.branch}", self.back), ("to do it again", self.again)]
+        ways = [(f"to have {it} back, on {self.branch}", self.back.command), ("to do it again", self.again)]
         return [(what, command) for what, command in (*ways, ("to go on without", self.without)) if command]
 
 
@@ -85,7 +85,7 @@ def loss_of(
     if not lost or not target:
         return None
     again = workflow.redo(state, tuple(gone.edit.action for gone in lost))
-    return Loss(ref.name, target, lost, branches.back(lost), again)
+    return Loss(ref.name, target, lost, branches.back(target, lost), again)
 
 
 def accepted(session: Session[Any], branch: str, branches: Branches) -> tuple[str, ...]:

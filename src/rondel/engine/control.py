@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 
+from rondel import paths
+from rondel.errors import RondelError
 from rondel.store import files, ours
 
 CONTROL = ".rondel/control"
+WORD_MAX = 1000  # bytes
 
 
 class Word(StrEnum):
@@ -21,11 +23,14 @@ class Word(StrEnum):
 def read(folder: Path) -> Word | None:
     """The word that is there now. One that nobody can read means pause, the safe reading."""
     place = folder / CONTROL
-    if not os.path.lexists(place):
+    if not paths.is_there(place):
         return None
     if ours.is_locked_out(place):
         return Word.PAUSE
-    data = ours.read(ours.own(place))
+    try:
+        data = ours.read(ours.own(place), WORD_MAX)
+    except RondelError:
+        return Word.PAUSE
     if data is None:  # something else was there, and is aside now
         return None
     return Word.STOP if data.strip() == Word.STOP.encode() else Word.PAUSE
@@ -34,7 +39,7 @@ def read(folder: Path) -> Word | None:
 def leave(folder: Path, word: Word) -> None:
     """Leave a word for the driver, now or later."""
     path = ours.own(folder / CONTROL)
-    ours.ignore_runtime(path.parent)
+    ours.keep_out_of_git(path.parent)
     files.write(path, f"{word}\n".encode())
 
 

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
 from rondel.agents import process
-from rondel.agents.base import Beat
+from rondel.agents.base import Beat, Reply
 from rondel.agents.settings import AgentSettings
 from rondel.config import Limits
 from rondel.engine import control, notes, report, room, spools
@@ -436,8 +436,14 @@ class Driver(Generic[S]):
         if outcome.ended is Ended.WAITING:
             self._waits[action.path] = outcome.error
         self._note("finished", **notes.finished_fields(flight, outcome, reply, wrote))
+        self._note_refused(flight, reply)
         for one in kept:
             self._note("kept", file=one.file, aside=one.aside, why=one.why)
+
+    def _note_refused(self, flight: Flight, reply: Reply | None) -> None:
+        """Say which hosts an agent could not reach, also where its answer is there all the same."""
+        if reply is not None and reply.refused and not flight.job.paid:
+            self._note("unreached", action=flight.job.action.path, message=reply.refused)
 
     def _finish_cancelled(self, flight: Flight, why: str = "ended by us") -> None:
         """Note that it came to nothing here; an answer that was complete is taken by the next run."""
@@ -467,7 +473,7 @@ class Driver(Generic[S]):
 
     def _say_problems(self, summary: Summary) -> None:
         """Say once what somebody wrote and does not count, so that nobody believes it did."""
-        for problem in summary.problems:
+        for problem in (*summary.problems, *self._session.seals.problems(self._session.files)):
             if problem.loud and problem not in self._said:
                 self._said.add(problem)
                 self._note("problem", file=problem.file, rule=problem.rule, message=problem.message)

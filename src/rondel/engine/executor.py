@@ -7,7 +7,6 @@ complete in its spool is found again, whoever started it. Here jobs are local pr
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,9 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from rondel import paths
 from rondel.agents.base import Agent, Beat, Reply, Request
 from rondel.engine.ledger import usage_json, usage_of
 from rondel.errors import MachineTrouble
+from rondel.model import jsons
 from rondel.model.outcomes import Ended
 from rondel.model.times import parse_time
 from rondel.model.trouble import machine
@@ -65,7 +66,7 @@ class LocalExecutor:
             ours.own(request.spool, is_folder=True)
             prompt = request.prompt.encode(errors="replace")  # as the agent gets it
             ours.write_view(request.spool / PROMPT, prompt)
-            os.utime(request.spool / PROMPT, (started.timestamp(), started.timestamp()))
+            paths.touch(request.spool / PROMPT, started.timestamp())
             reply = await agent.run(request, beat)
         answer = Answer(reply, started, self._clock())
         if reply.ended not in (Ended.CANCELLED, Ended.WAITING):
@@ -77,7 +78,7 @@ class LocalExecutor:
         kept = kept_answer(request.spool)
         if kept is not None:
             return kept
-        if not request.spool.is_dir():
+        if not paths.is_folder(request.spool):
             return None
         reply = agent.recover(request)
         if reply is None:
@@ -111,7 +112,8 @@ def kept_answer(spool: Path) -> Answer | None:
     """The answer noted in a spool."""
     try:
         with machine("read", spool / REPLY):  # one that cannot be opened now is not missing
-            record = json.loads((spool / REPLY).read_text(encoding="utf-8", errors="surrogateescape"))
+            text = paths.read(spool / REPLY).decode(errors="surrogateescape")
+        record = jsons.load(text)
         reply = Reply(
             Ended(record["ended"]),
             text=str(record["text"]),
@@ -132,6 +134,6 @@ def kept_answer(spool: Path) -> Answer | None:
 def _started(spool: Path) -> datetime | None:
     """When a job was started: its prompt is as old."""
     try:
-        return datetime.fromtimestamp((spool / PROMPT).stat().st_mtime, UTC)
+        return datetime.fromtimestamp(paths.look(spool / PROMPT).st_mtime, UTC)
     except OSError:
         return None

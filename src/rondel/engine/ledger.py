@@ -54,7 +54,6 @@ class Ledger:
         self.usage = Usage()
         self.costs: dict[str, Cost] = {}  # by agent; none of one of which nothing is known
         self.seconds = 0.0
-        self.identity: object = None  # of the session, as its last driver knew it
         self.newer: int | None = None  # the version of a newer Rondel that noted something
         self._epoch: object = None  # of the driver whose events are read
         self._last: datetime | None = None  # when it noted something last
@@ -71,8 +70,6 @@ class Ledger:
     def note(self, event: Mapping[str, object]) -> None:
         """Take one event in. Unknown kinds and missing fields do no harm."""
         self._clock(event)
-        if event.get("kind") == "driver":
-            self.identity = event.get("identity", self.identity)
         self.newer = newer(event) or self.newer
         path = event.get("action")
         if isinstance(path, str):
@@ -178,13 +175,14 @@ def usage_of(value: object) -> Usage | None:
         return None
     numbers = [value.get(k, 0) for k in ("input_tokens", "output_tokens", "cached_tokens")]
     counts = [n if isinstance(n, int) else 0 for n in numbers]
-    usd, unpriced = value.get("usd"), value.get("unpriced_tokens")
+    usd, unpriced, uncounted = (value.get(k) for k in ("usd", "unpriced_tokens", "uncounted"))
     return Usage(
         counts[0],
         counts[1],
         counts[2],
         float(usd) if isinstance(usd, int | float) else None,
         unpriced if isinstance(unpriced, int) else 0,
+        uncounted if isinstance(uncounted, int) else 0,
     )
 
 
@@ -196,6 +194,7 @@ def usage_json(usage: Usage) -> dict[str, object]:
         "cached_tokens": usage.cached_tokens,
         "usd": usage.usd,
         **({"unpriced_tokens": usage.unpriced} if usage.unpriced else {}),
+        **({"uncounted": usage.uncounted} if usage.uncounted else {}),
     }
 
 

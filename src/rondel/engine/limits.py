@@ -49,12 +49,18 @@ def hold(
 
 
 def uncounted(limits: Limits, ledger: Ledger) -> list[str]:
-    """What a person should know of limits that do not hold, because an agent does not name its price."""
-    if limits.usd_max is None:
+    """What a person should know of limits that do not hold: an agent names no price, or not what it used."""
+    if limits.usd_max is None and limits.tokens_max is None:
         return []
-    names = [name for name, cost in ledger.costs.items() if cost.usage.tokens and cost.usage.usd is None]
+    found = ledger.costs.items()
+    silent = [name for name, cost in found if cost.usage.uncounted]
+    unpriced = [name for name, cost in found if cost.usage.tokens and cost.usage.usd is None]
     return [
-        f"{name} names no price: limits.usd_max does not count it, limits.tokens_max does" for name in names
+        f"{name} does not say what it uses: limits.usd_max and tokens_max do not count it" for name in silent
+    ] + [
+        f"{name} names no price: limits.usd_max does not count it, limits.tokens_max does"
+        for name in unpriced
+        if limits.usd_max is not None and name not in silent
     ]
 
 

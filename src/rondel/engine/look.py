@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from rondel import paths
 from rondel.agents.git import Git, NotAValue
 from rondel.agents.process import clean_env
 from rondel.errors import GitError, MachineTrouble, RondelError
 from rondel.model.consent import Admits, admits_nothing
+from rondel.model.refs import END
 from rondel.model.trouble import machine, trouble
 from rondel.store import files
 
@@ -23,10 +25,18 @@ _PASSED = ("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")  # to programs other than git
 class RepositoryLook:
     """See `rondel.model.workflow.Look`."""
 
-    def __init__(self, root: Path, clock: Callable[[], datetime], admits: Admits = admits_nothing) -> None:
+    def __init__(
+        self,
+        root: Path,
+        clock: Callable[[], datetime],
+        admits: Admits = admits_nothing,
+        own_folder: Callable[[str], str] = lambda path: path,
+    ) -> None:
         self.root = str(root)
         self.admits = admits
         self._clock = clock
+        self._trees: dict[str, tuple[Git, TemporaryDirectory[str]]] = {}
+        self._own_folder = own_folder
 
     @property
     def at(self) -> datetime:
@@ -35,18 +45,32 @@ class RepositoryLook:
 
     def git(self, *args: str, stdin: str = "", check: bool = True) -> str:
         """See `Look`."""
-        return self._git(Path(self.root), args, stdin, check=check)
+        return self._git(Git(Path(self.root)), args, stdin, check=check)
 
     def git_in(self, folder: str, *args: str, check: bool = True) -> str:
         """See `Look`."""
-        return self._git(Path(folder), args, "", check=check)
+        return self._git(Git(Path(folder)), args, "", check=check)
+
+    def git_with_attributes(self, commit: str, *args: str, stdin: str = "", check: bool = True) -> str:
+        """See `Look`. Git works in a folder with the attributes' files of that commit alone."""
+        if commit not in self._trees:
+            folder = TemporaryDirectory(prefix="rondel-attributes-")
+            tree = Path(folder.name, "tree")
+            tree.mkdir()
+            own = Path(self.git("rev-parse", "--absolute-git-dir").removesuffix("\n"))
+            git = Git(tree, own, Path(folder.name, "index"))
+            git("read-tree", END, commit)
+            names = git.raw("ls-files", "-z", "--", ":(glob)**/.gitattributes")
+            git.raw("checkout-index", "-z", "--stdin", stdin=names)
+            self._trees[commit] = git, folder
+        return self._git(self._trees[commit][0], args, stdin, check=check)
 
     @staticmethod
-    def _git(folder: Path, args: tuple[str, ...], stdin: str, *, check: bool) -> str:
+    def _git(git: Git, args: tuple[str, ...], stdin: str, *, check: bool) -> str:
         try:
-            done = Git(folder).run(*args, stdin=stdin, timeout_s=GIT_S)
+            done = git.run(*args, stdin=stdin, timeout_s=GIT_S)
         except GitError as e:
-            if check or (folder.is_dir() and not isinstance(e, NotAValue)):
+            if check or (git.folder.is_dir() and not isinstance(e, NotAValue)):
                 raise
             return ""  # there is no such checkout, or nothing that has such a name
         if check and not done.ok:
@@ -55,6 +79,10 @@ class RepositoryLook:
             raise GitError(f"git {args[0]} said more than {OUTPUT_MAX} bytes; ask for less at once")
         return done.out
 
+    def own_folder(self, path: str) -> str:
+        """See `Look`."""
+        return self._own_folder(path)
+
     def unfiltered(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `Look`."""
         return Git(Path(self.root)).unfiltered(names)
@@ -62,11 +90,12 @@ class RepositoryLook:
     def file(self, path: str, size_max: int = 1_000_000) -> bytes | None:
         """See `Look`."""
         try:
-            full = files.safe_join(Path(self.root), path)
-            if not full.is_file() or full.is_symlink():
+            root = Path(self.root).resolve()
+            if (root / path).is_symlink():
                 return None
-            with machine("read", full), full.open("rb") as f:
-                return files.read_open(f.fileno(), min(size_max, os.fstat(f.fileno()).st_size))
+            full = files.real_path(root, path)
+            with machine("read", full):
+                return paths.beginning(full, size_max)
         except (OSError, RondelError):
             return None
 

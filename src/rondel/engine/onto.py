@@ -34,7 +34,7 @@ def move_onto(session: Session[Any], branch: str, look: Look, lease: Lease, bran
         raise UsageError(f"there is no branch {branch!r} here; make it first: git branch -- {branch}")
     identity = session.begin(look, lease)
     without = accepted(session, branch, branches)
-    session.identify(replace(identity, onto=branch, without=without), lease)
+    session.identify(replace(identity, onto=branch, without=without), look, lease)
     session.note("onto", {"branch": branch, "before": before})
     return _lacking(look, identity.id, before, branch) if before and before != branch else []
 

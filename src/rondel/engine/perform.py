@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from rondel import paths
 from rondel.agents import process, roster
 from rondel.agents.base import Agent, Beat, Clocks, Reply, Request
 from rondel.agents.endings import cut_short
@@ -21,18 +21,19 @@ from rondel.agents.settings import AgentSettings
 from rondel.agents.tampering import differences
 from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.config import Config
-from rondel.engine.collected import COLLECT_MAX, collect, is_collected
+from rondel.engine.collected import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected
 from rondel.engine.executor import Answer, Executor, kept_answer
 from rondel.engine.session import Session
-from rondel.errors import GitError, RondelError
+from rondel.errors import GitError, NeedsConsent, RondelError
 from rondel.model.actions import SCRATCH, Access, Action, Ask, Derive, Probe, Run, Workspace
 from rondel.model.digests import digest
 from rondel.model.identity import home
+from rondel.model.jsons import parse_json
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome, Usage
-from rondel.model.snapshot import parse_json
 from rondel.model.trouble import NOT_RUN, machine, no_command
 from rondel.model.workflow import Look
+from rondel.sandbox.box import Box, Confined, hint
 from rondel.store import files, ours
 
 S = TypeVar("S")
@@ -65,6 +66,7 @@ class Tools:
     places: tuple[Path, ...] = ()  # where actions write, besides the session's folder
     # what of an agent is not as the person consented to
     changed: Callable[[AgentSettings], str] = lambda _: ""
+    box: Box | None = None  # what everything that runs may reach; None confines nothing
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ class Performer(Generic[S]):
                     return self._outcome(started, Ended.WAITING, error=job.action.question), None
         except GitError:
             raise
+        except NeedsConsent as e:  # nobody failed: it goes on when the person has said yes
+            return self._outcome(started, Ended.WAITING, error=str(e)), None
         except RondelError as e:
             return self._outcome(started, Ended.FAILED, error=str(e)), None
 
@@ -160,7 +164,7 @@ class Performer(Generic[S]):
         outcome = replace(_of_answer(answer, settings), prompt=digest(prompt))
         if wrong:
             outcome = replace(outcome, ended=Ended.REJECTED, error=wrong)
-        changed = await self._changed_state(job, ask.workspace)
+        changed = await self._changed_state(job, ask.workspace) or answer.reply.tampered
         if changed:
             outcome = replace(outcome, ended=Ended.FAILED, error=changed, taken=False)
         elif outcome.ok and ask.workspace.access is Access.WRITE:
@@ -225,7 +229,7 @@ class Performer(Generic[S]):
         return find(self._owner, ask.path, space.target, self._since(space)) is not None
 
     def _is_unchanged(self, ask: Ask, number: int) -> bool:
-        return (self.spool(ask.path, number) / UNCHANGED).exists()
+        return paths.is_file(self.spool(ask.path, number) / UNCHANGED)
 
     @property
     def _owner(self) -> str:
@@ -298,6 +302,7 @@ class Performer(Generic[S]):
             clocks=settings.clocks,
             resume=job.resume,
             counted=job.counted or {},
+            box=self._tools.box,
             prompt_file=self._manual(ask.path, ask.prompt_file, "prompt"),
             reply_file=self._manual(ask.path, ask.reply_file, "response"),
         )
@@ -312,7 +317,7 @@ class Performer(Generic[S]):
     def place(self, action: Action) -> str:
         """Where a person sees what became of an action: what was said, and its edit where there is one."""
         tries = self.spool(action.path, self._session.ledger.of(action.path).tries)
-        found = next((f for f in (tries, tries.parent, self._session.folder) if f.is_dir()), tries)
+        found = next((f for f in (tries, tries.parent, self._session.folder) if paths.is_folder(f)), tries)
         root = self._session.root
         said = str(found.relative_to(root) if found.is_relative_to(root) else found)
         space = action.workspace if isinstance(action, Ask | Run) else SCRATCH
@@ -401,7 +406,7 @@ class Performer(Generic[S]):
     async def _note_state(self, job: Job, space: Workspace) -> None:
         """Keep how the repository is before an edit; a try that goes on has its note already."""
         note = self._state_note(job)
-        if space.access is Access.WRITE and not note.exists():
+        if space.access is Access.WRITE and not paths.is_file(note):
             await self._write_state(note, await _patiently(self._tools.workspaces.state))
 
     async def _write_state(self, note: Path, state: Mapping[str, str]) -> None:
@@ -449,7 +454,7 @@ class Performer(Generic[S]):
             child = process.Child(
                 argv=argv, cwd=cwd, env=env, spool=spool, stdin=run.stdin.encode(), wall_s=wall, idle_s=wall
             )
-            exit_ = await process.run(child)
+            exit_ = await self._run_child(child, run)
         text = _read(spool / "out")
         collected = await asyncio.to_thread(collect, spool, cwd, run.collect)
         changed = await self._changed_state(job, run.workspace)
@@ -473,8 +478,33 @@ class Performer(Generic[S]):
             words = process.plain(_read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip())
             if run.setting and exit_.code in NOT_RUN and not collected:
                 raise no_command(run.setting, words)
+            if self._tools.box and (more := hint(words, "none" if run.closed else self._tools.box.network)):
+                words = f"{words}\n{more}"
             return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
         return outcome
+
+    async def _run_child(self, child: process.Child, run: Run) -> process.Exit:
+        """Run a command in its box, where of the session it sees a copy of the documents."""
+        box = self._tools.box
+        if box is None:
+            if run.closed:
+                raise NotReady(f"{run.title or run.path} is to run in a sandbox, and there is none here")
+            return await process.run(child)
+        if run.closed:
+            box = replace(box, network="none")
+        copy = child.spool / SHOWN
+        await asyncio.to_thread(copy_documents, self._session.folder, copy)
+        writes = run.workspace.access is not Access.READ
+        try:
+            return await process.run(
+                replace(
+                    child,
+                    env={**child.env, "RONDEL_SESSION_DIR": str(copy)},
+                    confined=Confined(box, writes=writes, shown=(str(copy),)),
+                )
+            )
+        finally:
+            await asyncio.to_thread(paths.remove_folder, copy)
 
 
 async def _patiently(work: Callable[[], T]) -> T:
@@ -528,8 +558,6 @@ def _with_commit(outcome: Outcome, commit: Commit | None) -> Outcome:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as f:
-            size = min(COLLECT_MAX, os.fstat(f.fileno()).st_size)
-            return files.read_open(f.fileno(), size).decode(errors="replace")
+        return paths.beginning(path, COLLECT_MAX).decode(errors="replace")
     except OSError:
         return ""

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from rondel.errors import MachineTrouble, RondelError
-from rondel.model.snapshot import Snapshot
+from rondel.model.jsons import parse_json
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time, stamp
 from rondel.store import ours
@@ -104,9 +104,9 @@ def leave(run: Path, report: Report) -> None:
         ours.write_view(run / REPORT, json.dumps(body).encode())
 
 
-def last_report(files: Snapshot) -> Report | None:
-    """How the last run of the session with these files ended, as far as anybody knows."""
-    body = files.json(f".rondel/run/{REPORT}")
+def last_report(run: Path) -> Report | None:
+    """How the last run of the session with this runtime ended, as far as anybody knows."""
+    body = parse_json(ours.view(run / REPORT))
     if not isinstance(body, dict):
         return None
     details = body.get("details")

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from rondel import paths
+from rondel.agents import reaper
 from rondel.engine.ledger import Ledger
 from rondel.engine.lost import identity_in_commits
-from rondel.errors import LostLease, NewerFile, RondelError
+from rondel.errors import LostLease, NeedsConsent, NewerFile, RondelError
 from rondel.model.changes import Aside, Change, Edit, Write
+from rondel.model.decisions import ADOPTED, is_decision
 from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
-from rondel.model.snapshot import Snapshot, parse_json
+from rondel.model.jsons import parse_json
+from rondel.model.refs import branch_in
+from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
@@ -25,9 +33,11 @@ from rondel.store.committed import Committed
 from rondel.store.journal import Journal
 from rondel.store.known import KnownLog
 from rondel.store.lease import Lease
-from rondel.store.ours import ASIDE, HOME, RECORD, RUN, Restored
+from rondel.store.ours import ASIDE, HOME, RECORD, RESTORED, Restored
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import Applied, Kept, Written, apply_changes
+from rondel.store.written import Applied, Kept, Written, apply_changes, write_ours
+from rondel.trust.seals import Believed, Seals, decisions_in
+from rondel.trust.sessions import ADOPTING, BEGUN, KnownSession, Record, Sessions
 
 S = TypeVar("S")
 
@@ -38,21 +48,32 @@ class Session(Generic[S]):
     """One session folder and the state it shows, read again only after something changed."""
 
     def __init__(
-        self, root: Path, ref: SessionRef, workflow: Workflow[S], given: Given = NOTHING_GIVEN
+        self,
+        root: Path,
+        ref: SessionRef,
+        workflow: Workflow[S],
+        given: Given = NOTHING_GIVEN,
+        known: KnownSession | None = None,
     ) -> None:
+        """`known` is where the session is on record as one of this person's, and where its runtime is."""
         self.root = root
+        self.known = known or Sessions(root).of(ref)
+        if known is None:
+            self.known.sessions.home(make=True)
         self.ref = ref
         self.workflow = workflow
         self._given = given
         self.folder = files.safe_join(root, ref.folder)
-        if not self.folder.is_dir():
-            if not any((self.folder.parent / name).is_file() for name in ref.beside):
+        if not paths.is_folder(self.folder):
+            if not any(paths.is_file(self.folder.parent / name) for name in ref.beside):
                 raise RondelError(f"session {ref.name} has no folder {ref.folder}; see `rondel status`")
             files.make_folder(self.folder)
         self.files = DiskSnapshot(self.folder, ref.beside)
-        self.run = self.folder / RUN
+        self.seals = Seals(self.known)
+        self.shown = Believed(self.files, self.seals)  # what the workflow sees
+        self.run = self.known.runtime
         self.journal = Journal(self.run / "journal.jsonl")
-        self._record = KnownLog(self.folder / RECORD)
+        self._records = (KnownLog(self.folder / RECORD), KnownLog(self.run / RESTORED))
         self._identity: Identity | None = None
         self._written = Written(self.folder)
         self._committed: Committed | None = None  # what a driver knows to be good
@@ -82,28 +103,42 @@ class Session(Generic[S]):
 
         One that is not `new` is adopted: what it says is done was said before anybody signed it.
 
-        A file that is gone or cannot be read is written again as the last driver knew it; where
-        nobody knows, what is kept aside of it is all there is, and the session begins anew.
+        A file that is gone or cannot be read is written again as it is on record here; where nobody
+        knows, what is kept aside of it is all there is, and the session begins anew.
         """
         self.files.forget(IDENTITY)
         self._identity = identity_of(self.files.json(IDENTITY))
-        if self._identity is None and (known := identity_of(self.ledger.identity)):
-            self.identify(known, lease)
-            ours.note(self.folder, [Restored(IDENTITY, "it is gone or cannot be read", "")])
-        if self._identity is None and not new:
+        on_record = self.known.read(self.files)
+        if lease is None and new:
+            self.known.refuse_driven()
+        if self._identity is None:
+            self._begin(look, lease, on_record, new=new)
+        elif on_record is not None and on_record.identity.id == self._identity.id:
+            # Where it goes and what it may lack is what the person said, whatever a commit says.
+            self._identity = on_record.identity
+            if on_record.open or not self.known.is_recorded_here:
+                self.known.record(self._identity, on_record.how, look.at)
+        return self.identity
+
+    def _begin(self, look: Look, lease: Lease | None, on_record: Record | None, *, new: bool) -> None:
+        """Give a session an identity that shows none: the one it had, or a new one."""
+        is_recorded = on_record is not None and (
+            on_record.open or (not new and bool(self._written.ours(IDENTITY)))
+        )
+        if on_record is not None and on_record.identity.id in self._taken():  # it was copied from another one
+            is_recorded = False
+        if on_record is not None and is_recorded:
+            self.identify(on_record.identity, look, lease)
+            if not on_record.open:
+                ours.note(self.folder, [Restored(IDENTITY, "it is gone or cannot be read", "")])
+        elif not new:
             self._take_back(look, lease)
         if self._identity is None:
-            branch = look.git("symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
-            base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
-            name = f"{self.ref.workflow}-{secrets.token_hex(8)}"
             is_lost = not new and (bool(self._marks) or self._written.went_on(IDENTITY))
-            self.identify(
-                Identity(name, branch or None, base or None, stamp(look.at), lost=is_lost, adopted=not new),
-                lease,
-            )
+            fresh = new_identity(self.ref.workflow, look)
+            self.identify(replace(fresh, lost=is_lost, adopted=not new), look, lease, new=new)
             if is_lost:
                 ours.note(self.folder, [Restored(IDENTITY, "its id is lost; the session has a new one", "")])
-        return self.identity
 
     @property
     def _marks(self) -> list[Mark]:
@@ -113,17 +148,31 @@ class Session(Generic[S]):
         """The id that the session's commits show, where its own file and the journal are gone."""
         found = identity_in_commits(look, self.ref.workflow, self._marks, self._taken())
         if found is not None:
-            self.identify(found, lease)
+            self.identify(found, look, lease)
             ours.note(self.folder, [Restored(IDENTITY, "it is gone; the session's commits show its id", "")])
 
     def _taken(self) -> frozenset[str]:
         """The ids of the sessions beside this one."""
-        beside = [p for p in self.folder.parent.glob(f"*/{IDENTITY}") if p.is_file()]
+        beside = [
+            p
+            for n in paths.names(self.folder.parent)
+            if paths.is_file(p := self.folder.parent / n / IDENTITY)
+        ]
         known = (identity_of(parse_json(files.read(path) or b"")) for path in beside)
         return frozenset(identity.id for identity in known if identity is not None)
 
-    def identify(self, identity: Identity, lease: Lease | None = None) -> None:
-        """Write an identity; a file that was there and is not ours is kept aside."""
+    def identify(
+        self, identity: Identity, look: Look, lease: Lease | None = None, *, new: bool = False
+    ) -> None:
+        """Write an identity; a file that was there and is not ours is kept aside.
+
+        It is on record before it is in the folder: whoever dies in between has left no foreign session.
+        """
+        on_record = self.known.read(self.files)
+        how = on_record.how if on_record else BEGUN if new else ADOPTING
+        self.known.record(identity, how, look.at, is_open=not self.files.exists(IDENTITY))
+        self.__dict__.pop("ledger", None)  # the runtime of another session is gone
+        self.journal = Journal(self.run / "journal.jsonl")
         self.carry_out([Write(IDENTITY, documents.dump(identity.document()))], {}, lease)
         self._identity = identity
 
@@ -144,10 +193,10 @@ class Session(Generic[S]):
     def _read(self) -> S:
         """The state again, after what is known to have changed."""
         if self._state is None:
-            self._state = self.workflow.read(self.files, self.ref, self._given)
+            self._state = self.workflow.read(self.shown, self.ref, self._given)
         elif self._changed or self._looked:
             changed = frozenset(self._changed)
-            self._state = self.workflow.reread(self._state, self.files, self.ref, changed, self._given)
+            self._state = self.workflow.reread(self._state, self.shown, self.ref, changed, self._given)
         self._changed.clear()
         self._looked = False
         return self._state
@@ -163,7 +212,8 @@ class Session(Generic[S]):
         """From now on documents that are damaged are put back, and `say` is told. For a driver."""
         self._committed = Committed(self.folder, self.ref.beside)
         self._say = say
-        self._record.keep = True
+        for record in self._records:
+            record.keep = True
         self.journal.keep()
         self._written.keep()
         state = self.state
@@ -226,7 +276,7 @@ class Session(Generic[S]):
 
     def say_restored(self) -> None:
         """Say what was put aside or put back since, by whomever."""
-        for one in ours.restored_in(b"".join(self._record.news())):
+        for one in ours.restored_in(b"".join(line for record in self._records for line in record.news())):
             kept = f"; what was there is in {one.aside}" if one.aside else ""
             self._say("restored", {"file": one.path, "why": one.why, "aside": kept})
 
@@ -296,14 +346,38 @@ class Session(Generic[S]):
         """
         if lease is None and changes:
             self.check_version()
+        changes = [self._sealed(change, lease) for change in changes]
         try:
             applied = self._apply(changes, seen, lease)
         finally:
             for path in (*_paths(changes), WRITTEN, ASIDE):
                 self.files.forget(path)
             self._changed.update(_paths(changes))
+        if any(isinstance(change, Aside) and is_decision(change.path) for change in changes):
+            self.seals.take_as_they_are(self.files)
         wrote = {c.path: digest(c.data) for c in applied.changes if isinstance(c, Write)}
         return {p: d for p, d in wrote.items() if not p.startswith(ASIDE)}, applied.kept
+
+    def seal_anew(self, at: datetime) -> None:
+        """Seal every decision that is there: the person adopts them, each as its giver wrote it."""
+        for path in decisions_in(self.files):
+            body = self.files.json(path)
+            if isinstance(body, dict):
+                data = documents.dump({**body, ADOPTED: stamp(at)})
+                write_ours(self.folder, {path: self.seals.sealed(path, data, self.files).decode()})
+                self.files.forget(path)
+                self._changed.add(path)
+        self.seals.take_as_they_are(self.files)
+
+    def _sealed(self, change: Change, lease: Lease | None) -> Change:
+        """A decision gets the person's seal when it is written, by their command or by their driver."""
+        if not isinstance(change, Write) or not is_decision(change.path):
+            return change
+        if lease is None and os.environ.get(reaper.MARK):
+            raise NeedsConsent(
+                "this was typed by something that Rondel started; only you decide, at a terminal"
+            )
+        return replace(change, data=self.seals.sealed(change.path, change.data, self.files))
 
     def _apply(
         self, changes: Sequence[Change], seen: Mapping[str, str | None], lease: Lease | None
@@ -348,6 +422,13 @@ class Session(Generic[S]):
             self._committed.remember(path, data)
 
 
+def new_identity(workflow: str, look: Look) -> Identity:
+    """The identity of a session that begins now, on the branch that is checked out."""
+    branch = branch_in(look.git("symbolic-ref", "--quiet", "HEAD", check=False))
+    base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
+    return Identity(f"{workflow}-{secrets.token_hex(8)}", branch or None, base or None, stamp(look.at))
+
+
 def newer_documents(files: Snapshot, workflow: Workflow[S], state: S) -> tuple[Problem, ...]:
     """The documents of a session that a newer Rondel wrote."""
     versions = [
@@ -373,8 +454,8 @@ def _ours(files: Snapshot) -> Iterator[str]:
             yield f"{HOME}/{name}"
 
 
-def restored(files: Snapshot) -> tuple[Problem, ...]:
-    """What had to be put aside or put back in the session with these files since it was last taken."""
+def restored(*records: bytes | None) -> tuple[Problem, ...]:
+    """What had to be put aside or put back in a session since it was last taken, as its records say."""
     return tuple(
         Problem(
             "document-restored",
@@ -383,7 +464,8 @@ def restored(files: Snapshot) -> tuple[Problem, ...]:
             + (f"; what was there is in {one.aside}" if one.aside else ""),
             "nothing to do; find out who damaged it",
         )
-        for one in ours.restored_in(files.data(RECORD))
+        for record in records
+        for one in ours.restored_in(record)
     )
 
 

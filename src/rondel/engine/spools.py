@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from rondel import paths
 from rondel.engine.ledger import Ledger
 from rondel.engine.perform import slot
 
@@ -31,38 +31,42 @@ def prune(folder: Path, needed: frozenset[str], bytes_max: int) -> int:
 
     The tries in the folders that `needed` names stay, whatever they take.
     """
-    tries = [found for slot in _folders(folder) for found in map(_measured, _folders(slot.path))]
+    tries = [_measured(found) for slot in _folders(folder) for found in _folders(slot)]
     total = sum(found.bytes for found in tries)
     gone = 0
     for found in sorted(tries):
         if total <= bytes_max:
             break
         if Path(found.path).parent.name not in needed:
-            shutil.rmtree(found.path, ignore_errors=True)
+            paths.remove_folder(found.path)
             total -= found.bytes
             gone += 1
     return gone
 
 
-def _folders(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+def _folders(folder: Path | str) -> Iterator[str]:
     try:
-        with os.scandir(folder) as entries:
-            yield from (entry for entry in entries if entry.is_dir(follow_symlinks=False))
+        with paths.listing(folder) as entries:
+            yield from (f"{folder}/{e.name}" for e in entries if e.is_dir(follow_symlinks=False))
     except OSError:
         return
 
 
-def _measured(entry: os.DirEntry[str]) -> _Try:
-    return _Try(entry.stat(follow_symlinks=False).st_mtime, _bytes(entry.path), entry.path)
+def _measured(folder: str) -> _Try:
+    try:
+        return _Try(paths.look(folder).st_mtime, _bytes(folder), folder)
+    except OSError:
+        return _Try(0.0, 0, folder)
 
 
 def _bytes(folder: str) -> int:
     """What the files in a folder take; what goes away meanwhile takes nothing."""
     total = 0
-    for here, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(f"{here}/{name}").st_size
-            except OSError:
-                continue
+    with paths.folder(folder) as top:
+        for _, _, names, at in os.fwalk(".", dir_fd=top):
+            for name in names:
+                try:
+                    total += os.stat(name, dir_fd=at, follow_symlinks=False).st_size
+                except OSError:
+                    continue
     return total

@@ -74,6 +74,7 @@ class Run:
     attempts_max: int = 1
     exclusive: str | None = None  # at most one action with this word at a time
     setting: str = ""  # which one names the command; said where it cannot be run
+    closed: bool = False  # it runs in a sandbox without a network, or not at all
     title: str = ""
 
 

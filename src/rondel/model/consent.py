@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rondel.errors import NeedsConsent
+from rondel.model.commands import command_line
+
 
 @dataclass(frozen=True)
 class Brought:
@@ -25,6 +28,15 @@ Admits = Callable[[Brought], bool]
 def admits_nothing(_: Brought) -> bool:
     """Whoever does not say who consented to what has consented to nothing."""
     return False
+
+
+def require(brought: Brought, admits: Admits) -> None:
+    """NeedsConsent where the person did not consent to something that was found while a run goes on."""
+    if not admits(brought):
+        raise NeedsConsent(
+            f"{brought.name} were found that you have not consented to: {brought.text.splitlines()[0]}; "
+            f"`{command_line('trust')}` shows them, `{command_line('trust', '--yes')}` says yes"
+        )
 
 
 class Everything:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from rondel.model import jsons
 from rondel.model.changes import Document, Json
 from rondel.model.digests import digest
 
@@ -182,8 +183,8 @@ def _whole(text: str) -> Document | None:
 
 def _entry(text: str) -> Document | None:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = jsons.load(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

@@ -32,6 +32,7 @@ class Usage:
     cached_tokens: int = 0
     usd: float | None = None
     unpriced: int = 0  # of a sum: the tokens that nobody named a price of, beside those in `usd`
+    uncounted: int = 0  # answers of which nobody said what they used
 
     @property
     def tokens(self) -> int:
@@ -45,8 +46,8 @@ class Usage:
 
     @property
     def at_least(self) -> bool:
-        """Whether `usd` is not all of it: an agent named no price of what it used."""
-        return self.unpriced_tokens > 0
+        """Whether `usd` is not all of it: an agent named no price of what it used, or not even that."""
+        return self.unpriced_tokens > 0 or self.uncounted > 0
 
     def __add__(self, other: Usage) -> Usage:
         usd = None if self.usd is None and other.usd is None else (self.usd or 0) + (other.usd or 0)
@@ -56,6 +57,7 @@ class Usage:
             self.cached_tokens + other.cached_tokens,
             usd,
             0 if usd is None else self.unpriced_tokens + other.unpriced_tokens,
+            self.uncounted + other.uncounted,
         )
 
 

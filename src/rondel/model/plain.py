@@ -25,7 +25,9 @@ _FORGE = (
     (re.compile(r"#(?=\d)"), rf"#{_APART}"),
     (re.compile(r"\b(GH)-(?=\d)", re.IGNORECASE), rf"\1-{_APART}"),
     (
-        re.compile(r"\b(clos|fix|resolv)(e?[sd]?)(?=\s*:?\s+(?:https?:|[\w.-]+/[\w.-]+#))", re.IGNORECASE),
+        re.compile(
+            r"\b(clos|fix|resolv)(e?[sd]?)(?=(?:\s*+:)?\s++(?:https?:|[\w.-]++/[\w.-]++#))", re.IGNORECASE
+        ),
         rf"\1{_APART}\2",
     ),
 )

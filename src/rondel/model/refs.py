@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 END = "--end-of-options"  # every word after it is a value, whatever it looks like
+BRANCHES = "refs/heads/"
 OPERAND_MAX = 4096
 BRANCH_MAX = 240  # bytes of one part of its name: each is a file name below `refs/heads/`
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -46,6 +47,15 @@ def commit_or_none(value: object) -> str | None:
 def branch_or_none(value: object) -> str | None:
     """A branch that a document names; None for anything else."""
     return value if isinstance(value, str) and is_branch(value) else None
+
+
+def branch_in(ref: str) -> str:
+    """The branch that a full ref names, as `git symbolic-ref HEAD` gives it; empty for anything else.
+
+    Git's own short names depend on other refs: beside a tag of its name, `main` is `heads/main`.
+    """
+    name = ref.removesuffix("\n").removeprefix(BRANCHES)
+    return name if ref.startswith(BRANCHES) else ""
 
 
 def is_operand(word: str) -> bool:

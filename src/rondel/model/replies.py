@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from rondel.model import jsons
 
 REPLY_MAX = 2_000_000
 _OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)")
@@ -32,9 +33,7 @@ def fenced_json(text: str) -> Fenced:
     error = ""
     for language, body in blocks[::-1] or [("", text)]:
         try:
-            return Fenced(json.loads(body, parse_constant=_refuse))
-        except RecursionError:
-            error = error or "the JSON is nested too deeply"
+            return Fenced(jsons.load(body, finite=True))
         except ValueError as e:
             error = error or f"the JSON does not parse: {e}"
         if language or body.lstrip().startswith("{"):
@@ -57,7 +56,3 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             fence, language, body = opening[1], opening[2].lower(), []
     if fence:
         yield language, "\n".join(body)
-
-
-def _refuse(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")

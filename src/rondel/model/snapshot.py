@@ -6,11 +6,11 @@ relative, with `/`; `names` lists one folder; nothing is read before it is asked
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Protocol
 
 from rondel.model.digests import digest
+from rondel.model.jsons import parse_json
 
 
 class Snapshot(Protocol):
@@ -48,25 +48,6 @@ class Snapshot(Protocol):
     def exists(self, path: str) -> bool:
         """Whether there is a regular file."""
         ...
-
-
-LEVELS_MAX = 100
-
-
-def is_deep(value: object, levels: int = LEVELS_MAX) -> bool:
-    """Whether a JSON value is nested deeper than any document is; what walks through it might not end."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(is_deep(v, levels - 1) for v in inner if isinstance(v, dict | list)) if levels else True
-
-
-def parse_json(data: bytes | None) -> object:
-    """The JSON value of these bytes, or None."""
-    if data is None:
-        return None
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
 
 
 class FrozenSnapshot:

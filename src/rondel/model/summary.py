@@ -8,6 +8,8 @@ from enum import StrEnum
 
 EDITS_LOST = "edits-lost"  # the rule of a Problem: what counts as done is not on the session's branch
 
+FOREIGN_SESSION = "foreign-session"  # the rule of a Problem: this person neither began nor adopted it here
+
 
 class Status(StrEnum):
     """The status of a session, the same words for all workflows."""
@@ -64,3 +66,8 @@ class Summary:
     def edits_lost(self) -> Problem | None:
         """That its branch does not hold what counts as done: said wherever the session is shown."""
         return next((p for p in self.problems if p.rule == EDITS_LOST), None)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether this person neither began nor adopted it here: said wherever the session is shown."""
+        return any(p.rule == FOREIGN_SESSION for p in self.problems)

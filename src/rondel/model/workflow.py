@@ -24,6 +24,7 @@ from rondel.model.consent import Admits, Brought, admits_nothing
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
+from rondel.model.workers import AskProgram, ask_nobody
 
 S = TypeVar("S")
 
@@ -47,6 +48,13 @@ class SessionRef:
         return f"{self.workflow}:{self.id}"
 
 
+Claim = Callable[[SessionRef], None]  # records that a session is begun here, before anything is in its folder
+
+
+def unclaimed(_ref: SessionRef) -> None:
+    """Record nothing: what is begun so is nobody's until it is adopted."""
+
+
 @dataclass(frozen=True)
 class Given:
     """What the core read for a workflow besides the session's files: the settings as they are now.
@@ -63,9 +71,11 @@ class Given:
     kind_of: Callable[[str], str] | None = None  # which kind of agent has a role
     admits: Admits = admits_nothing  # whether the person consented to something of the repository
     allowed: Callable[[], Container[str]] = frozenset  # the digests of commands that the person allowed, now
+    ask: AskProgram = ask_nobody  # runs programs that answer questions
 
 
 NOTHING_GIVEN = Given()
+Repairs = Callable[[str], bool]  # whether the session of that name is to be repaired
 
 
 class Look(Protocol):
@@ -88,6 +98,18 @@ class Look(Protocol):
 
     def git_in(self, folder: str, *args: str, check: bool = True) -> str:
         """The same in another checkout of the repository."""
+        ...
+
+    def git_with_attributes(self, commit: str, *args: str, stdin: str = "", check: bool = True) -> str:
+        """The same in the repository, with the attributes of that commit and those of nothing else."""
+        ...
+
+    def own_folder(self, path: str) -> str:
+        """The folder of the person's own session that a path of the repository belongs to.
+
+        The path itself where it is a file beside that folder; empty where it is part of no session
+        that they began or adopted here.
+        """
         ...
 
     def unfiltered(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -203,6 +225,14 @@ class Workflow(ABC, Generic[S]):
         """Whether the run that is asked for changes code and tests it; None before there is a session."""
         return False
 
+    def judges(self, state: S) -> tuple[str, str] | None:
+        """The change that a session judges, by its base and its head; None where it judges none.
+
+        What the repository says in its settings counts as it is at the base: a change does not say
+        how it is judged.
+        """
+        return None
+
     def brings(self, state: S | None, given: Given, look: Look) -> Iterable[Brought]:
         """What of the repository, besides its settings, a run would execute: it needs consent.
 
@@ -244,11 +274,11 @@ class Workflow(ABC, Generic[S]):
         """The file a person most likely wants to see, of a round or of the last complete one."""
         return None
 
-    def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
+    def doctor(self, root: str, *, repair: Repairs) -> Iterable[tuple[str, Problem]]:
         """What is wrong in a repository's folders beyond what `summary` says, each with its session.
 
-        With `repair`, mends what can be mended, keeps what it replaces, and says so. The
-        only part of a workflow that may write, through its `files` module.
+        Repairs what can be repaired where `repair` says so for that session, keeps what it
+        replaces, and says so. The only part of a workflow that may write, through its `files` module.
         """
         return ()
 

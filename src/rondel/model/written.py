@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+from rondel.model import jsons
 from rondel.model.snapshot import Snapshot
 
 WRITTEN = ".rondel/written.jsonl"
@@ -25,8 +26,8 @@ def marks_in(lines: Iterable[bytes | str]) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for one in lines:
         try:
-            marks = json.loads(one)
-        except (ValueError, RecursionError):
+            marks = jsons.load(one)
+        except ValueError:
             continue
         for path, digests in marks.items() if isinstance(marks, dict) else ():
             if isinstance(digests, list):

@@ -69,7 +69,7 @@ def _put_all(root: Path, made: dict[str, str], noted: dict[str, str], what: str)
 
 def _put(root: Path, path: str, text: str, noted: dict[str, str]) -> bool:
     """Write a file that is not there, or still as it was written; False when it is a person's."""
-    there = files.read(files.safe_join(root, path))
+    there = files.read(files.real_path(root, path))
     if there is not None and there != text.encode() and digest(there) != noted.get(path):
         return False
     if there != text.encode():
@@ -80,7 +80,7 @@ def _put(root: Path, path: str, text: str, noted: dict[str, str]) -> bool:
 
 def _put_section(root: Path, noted: dict[str, str], host: str) -> list[str]:
     """Our section of AGENTS.md; everything around it stays to the byte."""
-    data = files.read(files.safe_join(root, AGENTS)) or b""
+    data = files.read(files.real_path(root, AGENTS)) or b""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -107,7 +107,7 @@ def _put_section(root: Path, noted: dict[str, str], host: str) -> list[str]:
 
 def _write(root: Path, path: str, text: str) -> None:
     """A link inside the repository is followed, so that it stays a link."""
-    target = files.safe_join(root, path)
+    target = files.real_path(root, path)
     files.make_folder(target.parent)
     files.write(target, text.encode())
 
@@ -115,7 +115,7 @@ def _write(root: Path, path: str, text: str) -> None:
 def _noted(root: Path) -> dict[str, str]:
     """What was written last time. Lost, everything that differs counts as a person's."""
     try:
-        found = documents.load(files.safe_join(root, NOTES)).get("written")
+        found = documents.load(files.real_path(root, NOTES)).get("written")
     except RondelError:
         return {}
     return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}

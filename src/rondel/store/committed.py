@@ -13,7 +13,8 @@ import os
 import stat
 from pathlib import Path
 
-from rondel.model.snapshot import is_deep, parse_json
+from rondel import paths
+from rondel.model import jsons
 from rondel.store import files, ours
 from rondel.store.locks import locked
 from rondel.store.ours import Restored
@@ -64,27 +65,37 @@ class Committed:
 
     def fault(self, path: str, data: bytes | None) -> str | None:
         """Why what is there now is no state of this document; None when it is one."""
-        place = self._place(path)
-        if place.is_symlink():
-            return "it is a symbolic link"
         if data is None:
-            there = "it is a folder" if place.is_dir() else "it cannot be read"
-            return there if place.exists() else "it is gone"
+            return self._absence(path)
         if path.endswith(LOG):
             return None if data.startswith(self.last(path)) else "lines of it are missing or changed"
         if not data.strip():
             return "it is empty"
-        value = parse_json(data)
+        try:
+            value = jsons.load(data)
+        except jsons.Refused as error:
+            return str(error)
+        except ValueError:
+            return "it does not parse as JSON"
         if not isinstance(value, dict):
-            return "it is no JSON object" if value is not None else "it does not parse as JSON"
-        if not value and self.holds_something(path):
-            return "nothing is left in it"
-        return "it is nested too deeply" if is_deep(value) else None
+            return "it is no JSON object"
+        return "nothing is left in it" if not value and self.holds_something(path) else None
+
+    def _absence(self, path: str) -> str:
+        """Why there is nothing to read."""
+        try:
+            mode = paths.look(self._place(path)).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return "it is gone"
+        except OSError:
+            return "it is behind a symbolic link"
+        kinds = ((stat.S_ISLNK, "is a symbolic link"), (stat.S_ISDIR, "is a folder"))
+        return "it " + next((word for is_it, word in kinds if is_it(mode)), "cannot be read")
 
     def looks_whole(self, path: str) -> bool:
         """Whether a look at it, without reading it, shows nothing wrong."""
         try:
-            found = os.lstat(self._place(path))
+            found = paths.look(self._place(path))
         except OSError:
             return False
         shorter = path.endswith(LOG) and found.st_size < len(self.last(path))
@@ -94,7 +105,7 @@ class Committed:
         """Put aside what is there, and write the document as it was last."""
         place = ours.document(self._folder, path, self._beside, as_it_is=True)
         with locked(place.parent):
-            kept = ours.put_aside(self._folder, place, path) if os.path.lexists(place) else ""
+            kept = ours.put_aside(self._folder, place, path) if paths.is_there(place) else ""
             files.write(place, self._good[path])
         done = Restored(path, why, kept)
         ours.note(self._folder, [done])

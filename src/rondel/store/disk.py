@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rondel import paths
 from rondel.errors import RondelError
 from rondel.model.trouble import machine
 
@@ -30,18 +31,17 @@ point: Callable[[str, str], None] = _nothing
 
 
 class Disk:
-    """The real disk. Nothing is durable before `sync`, no name before `sync_folder`."""
+    """The real disk. Nothing is durable before `sync`, no name before `sync_folder`. No link is followed."""
 
     def create(self, path: str) -> int:
         """A new empty file, open for writing; FileExistsError when there is one."""
         point("create", path)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        return paths.open_path(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
 
     def open_log(self, path: str) -> int:
         """A file open for appending, made when there is none."""
         point("open", path)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-        return os.open(path, flags, 0o666)
+        return paths.open_path(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
 
     def write(self, fd: int, path: str, data: bytes) -> None:
         """All of `data` at the end of an open file."""
@@ -66,7 +66,7 @@ class Disk:
     def sync_folder(self, path: str) -> None:
         """After this the names in a folder survive a power loss."""
         point("sync-folder", path)
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = paths.open_path(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             _sync(fd)
         finally:
@@ -80,22 +80,25 @@ class Disk:
     def rename(self, old: str, new: str) -> None:
         """`old` becomes `new` in one step, replacing a file that is there."""
         point("rename", new)
-        os.rename(old, new)
+        paths.move(old, new)
 
     def link(self, old: str, new: str) -> None:
         """A second name for a file; FileExistsError when the name is taken."""
         point("link", new)
-        os.link(old, new, follow_symlinks=False)
+        with paths.folder_of(old) as (from_fd, name), paths.folder_of(new) as (to_fd, new_name):
+            os.link(name, new_name, src_dir_fd=from_fd, dst_dir_fd=to_fd, follow_symlinks=False)
 
     def unlink(self, path: str) -> None:
         """A name removed."""
         point("unlink", path)
-        os.unlink(path)
+        with paths.folder_of(path) as (fd, name):
+            os.unlink(name, dir_fd=fd)
 
     def mkdir(self, path: str) -> None:
         """A new folder; FileExistsError when the name is taken."""
         point("mkdir", path)
-        os.mkdir(path)
+        with paths.folder_of(path) as (fd, name):
+            os.mkdir(name, dir_fd=fd)
 
 
 current = Disk()
@@ -121,7 +124,8 @@ _ADVICE = {
     errno.EISDIR: "it is a folder where a file belongs; move the folder away",
     errno.ENOTEMPTY: "a folder of that name is in the way; move it away",
     errno.ENAMETOOLONG: "the name is too long for this disk; use a shorter one",
-    errno.ELOOP: "it is a symbolic link, and links are not followed here; put a real file there",
+    errno.ELOOP: "a symbolic link is on this path, and links are not followed here; put a real one there",
+    errno.ENXIO: "it is not a regular file; move it away",
     errno.ENOENT: "its folder is not there; was it moved or deleted meanwhile?",
     errno.ENOLCK: "this disk has no file locks; work on one that does",
     errno.EOPNOTSUPP: "this disk cannot do that; work on a local one",
@@ -138,7 +142,7 @@ def explained(doing: str, path: str | os.PathLike[str]) -> Iterator[None]:
         with machine(doing, path):
             yield
     except OSError as error:
-        why = _ADVICE.get(error.errno or 0, error.strerror or str(error))
+        why = _ADVICE.get(error.errno or 0) or error.strerror or str(error)
         raise RondelError(f"cannot {doing} {os.fspath(path)!r}: {why}") from error
     except ValueError as error:  # a NUL or a lone surrogate in the name
         raise RondelError(f"cannot {doing} {os.fspath(path)!r}: not a name for a file ({error})") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rondel.errors import DamagedFile, NewerFile
-from rondel.model import doclog
+from rondel.model import doclog, jsons
 from rondel.model.changes import Document
 from rondel.model.versions import VERSION, message, newer
 from rondel.store import files, logs
@@ -95,9 +95,9 @@ def dump(document: Document) -> bytes:
 
 def _parse(path: Path, data: bytes) -> Document:
     try:
-        value = json.loads(data)
-    except RecursionError:
-        raise _damaged(path, "it is nested too deeply") from None
+        value = jsons.load(data)
+    except jsons.Refused as error:
+        raise _damaged(path, str(error)) from None
     except ValueError as error:
         raise _damaged(path, f"it does not parse: {error}") from error
     if not isinstance(value, dict):

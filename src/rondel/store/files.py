@@ -12,13 +12,14 @@ import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from rondel import paths
 from rondel.errors import RondelError, UnsafePath
 from rondel.model.names import inside, safe_name
+from rondel.paths import SIZE_MAX as SIZE_MAX
 from rondel.store import disk
 from rondel.store.locks import try_lock, unlock
 
 TEMP = ".rondel-tmp-"
-SIZE_MAX = 64 * 1024 * 1024
 _TRIES = 5
 
 _swept: set[str] = set()
@@ -73,7 +74,7 @@ def _replace_once(folder: str, name: str, data: bytes, last: Callable[[], None])
         disk.current.rename(temp, name)
         disk.current.sync_folder(folder)
     except BaseException as error:
-        gone = isinstance(error, FileNotFoundError) and os.path.isdir(folder)
+        gone = isinstance(error, FileNotFoundError) and paths.is_folder(folder)
         _remove(temp)
         unlock(fd)
         if gone:
@@ -84,7 +85,7 @@ def _replace_once(folder: str, name: str, data: bytes, last: Callable[[], None])
 
 def _keep_mode(name: str, fd: int) -> None:
     try:
-        found = os.lstat(name)
+        found = paths.look(name)
     except FileNotFoundError:
         return
     if stat.S_ISREG(found.st_mode):
@@ -94,23 +95,24 @@ def _keep_mode(name: str, fd: int) -> None:
 def _remove(temp: str) -> None:
     """Best effort, on the way out of another error: what stays is swept by the next writer."""
     try:
-        os.unlink(temp)
+        with paths.folder_of(temp) as (fd, name):
+            os.unlink(name, dir_fd=fd)
     except OSError:
         return
 
 
 def sweep(folder: str) -> None:
     """Remove the temporary files of writers that have died. Those of living ones are locked."""
-    with disk.explained("look into", folder), os.scandir(folder) as entries:
+    with disk.explained("look into", folder), paths.listing(folder) as entries:
         for entry in entries:
             if entry.name.startswith(TEMP) and entry.is_file(follow_symlinks=False):
-                _sweep_one(entry.path)
+                _sweep_one(f"{folder}/{entry.name}")
     _swept.add(folder)
 
 
 def _sweep_one(temp: str) -> None:
     try:
-        fd = os.open(temp, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = paths.open_path(temp, os.O_RDONLY)
     except OSError:
         return
     if not try_lock(fd):
@@ -125,41 +127,19 @@ def _sweep_one(temp: str) -> None:
 
 
 def read(path: Path | str, size_max: int = SIZE_MAX) -> bytes | None:
-    """The bytes of a regular file; None when there is none. Never waits for a pipe."""
+    """The bytes of a regular file; None when there is none. Follows no link, never waits for a pipe."""
     with disk.explained("read", path):
         try:
-            return read_regular(path, size_max)
+            return paths.read(path, size_max)
         except FileNotFoundError:
             return None
 
 
-def read_regular(path: Path | str, size_max: int) -> bytes:
-    """The same, for who has words of their own for what the system refuses."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise RondelError(f"{os.fspath(path)!r} is not a regular file; move it away")
-        if found.st_size > size_max:
-            raise RondelError(f"{os.fspath(path)!r} has {found.st_size} bytes; at most {size_max} are read")
-        return read_open(fd, found.st_size)
-    finally:
-        os.close(fd)
-
-
-def read_open(fd: int, size: int) -> bytes:
-    """The first `size` bytes of an open file, or as many as there are: in as much memory as they take."""
-    data = os.read(fd, size)
-    while len(data) < size and (more := os.read(fd, size - len(data))):
-        data += more
-    return data
-
-
 def make_folder(path: Path) -> None:
-    """A folder and the folders above it, durable. One that is there already will do."""
+    """A folder and the folders above it, durable. One that is there already will do; a link will not."""
     missing = []
     at = os.fspath(path)
-    while at and not os.path.isdir(at):
+    while at and not paths.is_folder(at):
         missing.append(at)
         at = os.path.dirname(at)
     for folder in reversed(missing):
@@ -167,8 +147,10 @@ def make_folder(path: Path) -> None:
             try:
                 disk.current.mkdir(folder)
             except FileExistsError:
-                if not os.path.isdir(folder):
-                    raise NotADirectoryError(errno.ENOTDIR, "a file is in the way", folder) from None
+                if not paths.is_folder(folder):
+                    is_link = stat.S_ISLNK(paths.look(folder).st_mode)
+                    number = errno.ELOOP if is_link else errno.ENOTDIR
+                    raise OSError(number, "something else is in the way", folder) from None
             disk.current.sync_folder(os.path.dirname(folder) or ".")
 
 
@@ -200,16 +182,16 @@ def aside(path: Path, to: Path, *, again: bool = True) -> bool:
     """
     old, new = os.fspath(path), os.fspath(to)
     with disk.explained("move aside", old):
-        if not os.path.lexists(old):
+        if not paths.is_there(old):
             return False
-        if os.path.lexists(new) and not _half_moved(old, new):
+        if paths.is_there(new) and not _half_moved(old, new):
             if again:
                 raise RondelError(f"cannot move {old!r} aside: {new!r} is there already; choose another name")
             if _same_bytes(old, new):
                 disk.current.unlink(old)
                 disk.current.sync_folder(os.path.dirname(old) or ".")
             return False
-        if os.path.isdir(old) and not os.path.islink(old):
+        if paths.is_folder(old):
             disk.current.rename(old, new)
         else:
             _move_file(old, new)
@@ -222,25 +204,25 @@ def keep(path: Path, to: Path) -> None:
     """Give a file a second name, durably. What is at `to` is never replaced."""
     old, new = os.fspath(path), os.fspath(to)
     with disk.explained("keep", old):
-        if os.path.lexists(new):
+        if paths.is_there(new):
             return
         try:
             disk.current.link(old, new)
         except PermissionError:  # a disk without hard links
-            write(to, path.read_bytes())
+            write(to, paths.read(old))
         disk.current.sync_folder(os.path.dirname(new) or ".")
 
 
 def _half_moved(old: str, new: str) -> bool:
     """Whether these are two names of one file."""
-    here, there = os.lstat(old), os.lstat(new)
+    here, there = paths.look(old), paths.look(new)
     return (
-        os.path.samestat(here, there) and here.st_nlink > 1 and os.path.realpath(old) != os.path.realpath(new)
+        os.path.samestat(here, there) and here.st_nlink > 1 and os.path.abspath(old) != os.path.abspath(new)
     )
 
 
 def _same_bytes(old: str, new: str) -> bool:
-    here, there = os.lstat(old), os.lstat(new)
+    here, there = paths.look(old), paths.look(new)
     return (
         stat.S_ISREG(here.st_mode)
         and stat.S_ISREG(there.st_mode)
@@ -265,26 +247,41 @@ def _move_file(old: str, new: str) -> None:
 
 
 def safe_join(root: Path, relative: str, beside: frozenset[str] = frozenset()) -> Path:
-    """The path of `relative` in `root`; UnsafePath when it, or a symbolic link on it, leads out.
+    """The path of `relative` in `root`; UnsafePath when it leads out, or a symbolic link is on it.
 
     `../name` is good only for a `name` in `beside`.
     """
+    base, plain = _in(root, relative, beside)
+    if (link := _link_on(base, plain)) is not None:
+        raise UnsafePath(f"{link!r} is a symbolic link, and links are not followed here; remove it")
+    return Path(base, plain)
+
+
+def real_path(root: Path, relative: str) -> Path:
+    """The same for a file of the repository, with links that stay in `root` resolved: it is free of links."""
+    base, plain = _in(root, relative)
+    return Path(base, plain) if _link_on(base, plain) is None else _through_links(base, plain)
+
+
+def _in(root: Path, relative: str, beside: frozenset[str] = frozenset()) -> tuple[str, str]:
     up = relative[3:] if relative.startswith("../") else None
     if up is not None and up in beside:
-        base, plain = os.path.dirname(os.path.abspath(root)), safe_name(up, "the file beside the session")
-    else:
-        base, plain = os.fspath(root), inside(relative)
+        return os.path.dirname(os.path.abspath(root)), safe_name(up, "the file beside the session")
+    return os.fspath(root), inside(relative)
+
+
+def _link_on(base: str, plain: str) -> str | None:
+    """The first symbolic link on a path; None where there is none."""
     at = base
     for part in plain.split("/"):
         at = f"{at}/{part}"
         with disk.explained("use", at):
             try:
-                mode = os.lstat(at).st_mode
+                if stat.S_ISLNK(paths.look(at).st_mode):
+                    return at
             except FileNotFoundError:
                 break
-            if stat.S_ISLNK(mode):
-                return _through_links(base, plain)
-    return Path(base, plain)
+    return None
 
 
 def _through_links(base: str, plain: str) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rondel.model import jsons
 from rondel.store.known import KnownLog
 
 _LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
@@ -45,7 +46,7 @@ class Journal:
 
 def _event(line: bytes) -> dict[str, object] | None:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
+        value = jsons.load(line)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None

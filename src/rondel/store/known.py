@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from pathlib import Path
 
-from rondel.errors import RondelError
+from rondel import paths
+from rondel.errors import MachineTrouble, RondelError
+from rondel.model import jsons
 from rondel.store import disk, files, logs, ours
 from rondel.store.locks import locked, unlock
 
@@ -87,6 +88,12 @@ class KnownLog:
         """Take in the whole lines after what is known; False when that is not what the file begins with."""
         known = self._known if self._known is not None else bytearray()
         end, size = len(known), os.fstat(fd).st_size
+        if size > logs.BYTES_MAX:
+            if self.keep:  # it goes aside, and what we know comes back
+                return False
+            raise RondelError(
+                f"{str(self._path)!r} has {size} bytes; at most {logs.BYTES_MAX} are read; move it away"
+            )
         if size < end or os.pread(fd, TAIL, max(0, end - TAIL))[: min(end, TAIL)] != bytes(known[-TAIL:]):
             return False
         new = os.pread(fd, size - end, end) if size > end else b""
@@ -95,21 +102,31 @@ class KnownLog:
         known += new
         return True
 
+    def _what_is_there(self, *, is_locked_out: bool) -> tuple[bytes | None, str]:
+        """What can be read at the log's place, and why it is not the log that we know."""
+        if is_locked_out:
+            return None, "it may not be read or written"
+        try:
+            data = ours.read(self._path, logs.BYTES_MAX)
+        except MachineTrouble:
+            raise
+        except RondelError:
+            return None, f"it has more than {logs.BYTES_MAX} bytes"
+        return data, "it is gone" if data is None else "lines of it are missing or changed"
+
     def _put_back(self) -> None:
         """The log as we know it, and what others wrote into whatever is there now; that is put aside."""
         known = self._known if self._known is not None else bytearray()
         folder, relative = ours.session_of(self._path)
         is_locked_out = ours.is_locked_out(self._path)
-        data = None if is_locked_out else ours.read(self._path)
+        data, why = self._what_is_there(is_locked_out=is_locked_out)
         place = ours.own(self._path)
         with locked(place.parent):
-            spot = ours.put_aside(folder, place, relative) if os.path.lexists(place) else ""
+            spot = ours.put_aside(folder, place, relative) if paths.is_there(place) else ""
             more = _objects(data or b"", bytes(known))
             self._others += more
             known += b"".join(more)
             files.write(place, bytes(known))
-        why = "it is gone" if data is None else "lines of it are missing or changed"
-        why = "it may not be read or written" if is_locked_out else why
         ours.note(folder, [ours.Restored(relative, why, spot)])
 
 
@@ -126,6 +143,6 @@ def _lines(data: bytes) -> list[bytes]:
 
 def _is_object(line: bytes) -> bool:
     try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
+        return isinstance(jsons.load(line), dict)
+    except ValueError:
         return False

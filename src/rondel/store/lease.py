@@ -1,9 +1,12 @@
 """The lease: one driver per session, told from a dead one at once.
 
-The file `lease` of a session's run folder is locked by the driver that has the session;
+The file `lease` of a session's runtime is locked by the driver that has the session;
 the kernel lets go of it when the driver dies. Each driver puts a file of its own there, with
 an epoch one higher than the last. A driver whose file is no longer the one at that path has
 been replaced, and must not write.
+
+People who share a checkout have each their own runtime. So the driver also locks a file in the session's
+own folder, in the same way; what stands there says who it is, and is believed by nobody.
 
 A driver that follows one that died finds files that were never made durable. It relies on
 them, so it makes everything durable first.
@@ -14,6 +17,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pwd
 import socket
 import stat
 import time
@@ -23,9 +27,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from rondel import paths
 from rondel.errors import Held, LostLease
 from rondel.model.commands import command_line
-from rondel.model.snapshot import parse_json
+from rondel.model.jsons import parse_json
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
 from rondel.store import disk, files, ours
@@ -44,21 +49,31 @@ class Holder:
     started_at: str = ""
     epoch: int = 0
     command: str = ""
+    user: str = ""
     released: bool = False  # it came to its end, and died not
     after_death: bool = False  # a driver before it died, and none has taken up since what that cut off
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host} since {self.started_at}" + (
+        whose = f" of {self.user}" if self.user and self.user != _user() else ""
+        return f"process {self.pid}{whose} on {self.host} since {self.started_at}" + (
             f" ({self.command})" if self.command else ""
         )
 
 
-def holder(run_folder: Path | str) -> Holder | None:
-    """Who drives the session; None when no living process does. The lock decides, not the pid."""
-    name = f"{run_folder}/{NAME}"
+def holder(run_folder: Path | str, folder: Path | str | None = None) -> Holder | None:
+    """Who drives the session; None when no living process does. The lock decides, not the pid.
+
+    With the session's own `folder` also somebody else who shares the checkout.
+    """
+    found = _holder(f"{run_folder}/{NAME}")
+    return _holder(f"{folder}/{ours.LOCK}") if found is None and folder is not None else found
+
+
+def _holder(name: str) -> Holder | None:
+    """Who has a file locked."""
     try:
         with machine("read", name):
-            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            fd = paths.open_path(name, os.O_RDONLY)
     except OSError:
         return None
     try:
@@ -75,14 +90,16 @@ def holder(run_folder: Path | str) -> Holder | None:
 class Lease:
     """The right to write to a session, until it is released or another one has it."""
 
-    def __init__(self, path: str, fd: int, holder: Holder, session: str) -> None:
+    def __init__(self, path: str, fd: int, holder: Holder, session: str, folder: Path) -> None:
         self._path = path
+        self._folder = folder
         self._fd: int | None = fd
         found = os.fstat(fd)
         self._file = (found.st_dev, found.st_ino)
         self._bytes = _dump(holder)
         self._session = session
         self.holder = holder
+        self._lock: _FolderLock | None = None
         self._taken_up = False
 
     @property
@@ -100,16 +117,16 @@ class Lease:
         return self.holder.epoch
 
     @classmethod
-    def take(cls, run_folder: Path, session: str, *, command: str = "") -> Lease:
-        """The lease of a session; Held, with who has it, when another process drives it."""
+    def take(cls, run_folder: Path, session: str, *, folder: Path | None = None, command: str = "") -> Lease:
+        """The lease of a session; Held, with who has it, when another process drives it.
+
+        `run_folder` is its runtime, `folder` its own: whoever has the lease writes there.
+        """
         path = os.path.join(run_folder, NAME)
         moved = ours.clear(Path(path))
-        end = time.monotonic() + _PATIENCE_S
         with disk.explained("take the lease", path):
-            while (old := _lock_old(path)) is None:
-                if time.monotonic() > end:
-                    raise _held(run_folder, session)
-                time.sleep(0.01)
+            if (old := _wait_for(path)) is None:
+                raise _held(session, holder(run_folder))
             try:
                 files.sweep(os.fspath(run_folder))
                 last = _parse(os.pread(old, 65536, 0))
@@ -122,6 +139,7 @@ class Lease:
                     stamp(datetime.now().astimezone()),
                     last.epoch + 1,
                     command,
+                    _user(),
                     after_death=died or last.after_death,
                 )
                 if not last.epoch and os.fstat(old).st_size:
@@ -129,9 +147,27 @@ class Lease:
                 fd = files.replace(path, _dump(mine))
             finally:
                 unlock(old)
-        ours.begin_record(ours.session_of(run_folder)[0], moved)
-        ours.ignore_runtime(run_folder.parent)
-        return cls(path, fd, mine, session)
+        place = ours.session_of(run_folder)[0]
+        lease = cls(path, fd, mine, session, folder or place)
+        ours.begin_record(place, moved)
+        if folder is not None:
+            lease._take_folder(folder)
+        return lease
+
+    def _take_folder(self, folder: Path) -> None:
+        """Lock the session's own folder, too; Held, with all of it given back, where somebody has it."""
+        try:
+            if _holder(f"{folder}/{ours.LOCK}") is None:  # what was put back before is no news
+                ours.begin_record(folder)
+            self._lock = _FolderLock.take(folder, _dump(self.holder))
+            if self._lock is not None:
+                ours.keep_out_of_git(folder / ours.HOME, renew=True)
+        except BaseException:
+            self.release()
+            raise
+        if self._lock is None:
+            self.release()
+            raise _held(self._session, _holder(f"{folder}/{ours.LOCK}"))
 
     def check(self) -> None:
         """LostLease when another driver has the session: called before each write.
@@ -140,6 +176,10 @@ class Lease:
         """
         if self._fd is None:
             raise LostLease(f"the lease of {self._session} was given back; take it again to write")
+        if not paths.is_folder(self._folder):
+            raise self._lost(f"its folder {str(self._folder)!r} is gone")
+        if self._lock is not None and (other := self._lock.lost()):
+            raise self._lost(f"its folder is held by {other}")
         found = ours.look(Path(self._path))
         if found is None or (found.st_dev, found.st_ino) != self._file or not found.st_mode & stat.S_IRUSR:
             self._put_back()
@@ -153,9 +193,7 @@ class Lease:
     def _put_back(self) -> None:
         """Our lease at its place again; what is there and is no other driver's goes aside."""
         path = Path(self._path)
-        folder, relative = ours.session_of(path)
-        if not folder.is_dir():
-            raise self._lost(f"its folder {str(folder)!r} is gone")
+        place, relative = ours.session_of(path)
         with disk.explained("put back the lease", path):
             moved = ours.clear(path) or self._make_way(path)
             fd, old = files.replace(self._path, self._bytes), self._fd
@@ -163,7 +201,7 @@ class Lease:
             unlock(old)
         self._fd, found = fd, os.fstat(fd)
         self._file = (found.st_dev, found.st_ino)
-        ours.note(folder, moved or [ours.Restored(relative, "it is gone", "")])
+        ours.note(place, moved or [ours.Restored(relative, "it is gone", "")])
 
     def _make_way(self, path: Path) -> list[ours.Restored]:
         """Put aside the file at our lease's place; LostLease where it is another driver's."""
@@ -196,6 +234,8 @@ class Lease:
                 pass
             finally:
                 unlock(fd)
+                if self._lock is not None:
+                    self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -206,14 +246,74 @@ class Lease:
         self.release()
 
 
+class _FolderLock:
+    """The lock on a session's folder, against others who share the checkout."""
+
+    def __init__(self, folder: Path, fd: int, words: bytes) -> None:
+        self._folder, self.fd, self._words = folder, fd, words
+
+    @classmethod
+    def take(cls, folder: Path, words: bytes) -> _FolderLock | None:
+        """The lock, with words that say whose it is; None where somebody else has it."""
+        path = ours.own(folder / ours.LOCK)
+        with disk.explained("lock", path):
+            old = _wait_for(os.fspath(path))
+            if old is None:
+                return None
+            try:
+                if (
+                    os.fstat(old).st_size and not _parse(os.pread(old, 65536, 0)).epoch
+                ):  # a text of somebody's
+                    ours.note(folder, [ours.moved(path)])
+                return cls(folder, files.replace(os.fspath(path), words), words)
+            finally:
+                unlock(old)
+
+    def lost(self) -> str:
+        """Who has it now; empty where we do, or nobody did: then it is put back."""
+        path = self._folder / ours.LOCK
+        found = ours.look(path)
+        is_ours = found is not None and os.path.samestat(found, os.fstat(self.fd))
+        if is_ours and found is not None and found.st_mode & stat.S_IRUSR:
+            return ""
+        moved = [ours.moved(path)] if is_ours else []
+        last = _parse(ours.view(path) or b"")
+        if last.epoch and last != _parse(self._words):
+            return str(last)
+        again = _FolderLock.take(self._folder, self._words)
+        if again is None:
+            return str(_holder(os.fspath(path)) or "another process")
+        self.release()
+        self.fd = again.fd
+        ours.note(self._folder, moved or [ours.Restored(ours.LOCK, "it is gone", "")])
+        return ""
+
+    def release(self) -> None:
+        """Let the next one in. The file stays: removing it could let in two."""
+        unlock(self.fd)
+
+
+def _wait_for(path: str) -> int | None:
+    """The file at `path`, locked; None where somebody has it for longer than it takes to look."""
+    end = time.monotonic() + _PATIENCE_S
+    while (fd := _lock_old(path)) is None:
+        if time.monotonic() > end:
+            return None
+        time.sleep(0.01)
+    return fd
+
+
 def _lock_old(path: str) -> int | None:
     """The lease file at `path`, locked; None when it is held, or was replaced just now."""
-    fd = disk.current.open_log(path)
+    try:
+        fd = disk.current.open_log(path)
+    except PermissionError:  # another person's: who may write in the folder may put their own there
+        fd = paths.open_path(path, os.O_RDONLY)
     if not try_lock(fd):
         os.close(fd)
         return None
     try:
-        if os.path.samestat(os.fstat(fd), os.stat(path, follow_symlinks=False)):
+        if os.path.samestat(os.fstat(fd), paths.look(path)):
             return fd
     except FileNotFoundError:
         pass
@@ -221,8 +321,21 @@ def _lock_old(path: str) -> int | None:
     return None
 
 
-def _held(run_folder: Path, session: str) -> Held:
-    who = holder(run_folder)
+def refuse_driven(run_folder: Path, session: str, folder: Path | None = None) -> None:
+    """Held where somebody drives the session."""
+    if (who := holder(run_folder, folder)) is not None:
+        raise _held(session, who)
+
+
+def _user() -> str:
+    """The name of the person who runs this."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _held(session: str, who: Holder | None) -> Held:
     return Held(
         f"{session} is driven by {who or 'another process'}; `{command_line('watch', session)}` follows it, "
         f"`{command_line('stop', session)}` ends it"
@@ -246,6 +359,7 @@ def _parse(data: bytes) -> Holder:
         str(value.get("started_at", "")),
         epoch if isinstance(epoch, int) else 0,
         str(value.get("command", "")),
+        str(value.get("user", "")),
         value.get("released") is True,
         value.get("after_death") is True,
     )

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rondel import paths
 from rondel.errors import RondelError
 from rondel.store import disk
 
@@ -83,7 +84,7 @@ def locked(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     """
     name = os.fspath(folder)
     with disk.explained("lock", name):
-        fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = paths.open_path(name, os.O_RDONLY | os.O_DIRECTORY)
         found = os.fstat(fd)
     key = (found.st_dev, found.st_ino)
     if key in _mine.folders:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from rondel import paths
 from rondel.errors import RondelError
 from rondel.store import disk, files
 from rondel.store.locks import unlock, wait_lock
+
+BYTES_MAX = 256 * 1024 * 1024  # of a log that is read or added to
 
 
 def append_line(path: Path, line: str, *, again: bool = True) -> None:
@@ -55,10 +57,7 @@ def open_log(name: str) -> int:
 
 def mend_log(fd: int, name: str) -> None:
     """Set aside what follows the last newline of an open, locked log."""
-    found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode):
-        raise RondelError(f"{name!r} is not a regular file; move it away")
-    size = found.st_size
+    size = paths.bounded(fd, name, BYTES_MAX)
     if size == 0:
         # Made durable while it is empty: whoever sees a line in it can rely on its name.
         disk.current.sync_folder(os.path.dirname(name) or ".")
@@ -84,7 +83,7 @@ def _set_aside(name: str, torn: bytes) -> None:
     """`torn` in the first free `<name>.torn-N`, or in one that holds it already."""
     for number in range(1, 10_000):
         aside_name = f"{name}.torn-{number}"
-        if not os.path.lexists(aside_name):
+        if not paths.is_there(aside_name):
             return files.write(Path(aside_name), torn)
         if files.read(aside_name) == torn:  # we died between this and cutting it off
             return None
@@ -129,11 +128,11 @@ def _end(name: str, size: int) -> bytes:
     """The last `size` bytes of a log's complete lines."""
     with disk.explained("read", name):
         try:
-            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            fd = paths.open_path(name, os.O_RDONLY)
         except FileNotFoundError:
             return b""
         try:
-            whole = os.fstat(fd).st_size
+            whole = paths.bounded(fd, name, BYTES_MAX)
             whole -= len(_tail(fd, whole))
             return os.pread(fd, min(size, whole), max(0, whole - size))
         finally:

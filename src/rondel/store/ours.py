@@ -2,11 +2,16 @@
 
 An agent or a person may put a folder, a link or a pipe where a file of ours belongs, or a file
 where a folder belongs. It goes to `.rondel/aside/`, whatever it is: it is not deleted, not
-replaced and not followed. The record of the run says so. Whoever writes a file of a session asks here where.
+replaced and not followed. A record beside that folder says so. Whoever writes a file of a
+session asks here where.
+
+A session has two folders with the name `.rondel`: the one in its own folder, which is state, and its
+runtime in the person's state folder (see `rondel.trust.sessions`). What is said here holds for both.
 """
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -15,15 +20,21 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from rondel import paths
+from rondel.errors import RondelError
+from rondel.model import jsons
 from rondel.model.digests import digest
 from rondel.model.names import inside, safe_name
 from rondel.store import disk, files, logs
 
 HOME = ".rondel"  # below it everything is ours, and no link is followed
 ASIDE = f"{HOME}/aside"
-RUN = f"{HOME}/run"
-RECORD = f"{RUN}/restored.jsonl"  # what was put aside or put back since a driver last took the session
-RUNTIME = b"run/\ncontrol\n"  # of what is below HOME: free to delete
+RESTORED = "restored.jsonl"  # what was put aside or put back since a driver last took the session
+RECORD = f"{HOME}/{RESTORED}"
+OLD_RUN = f"{HOME}/run"  # where version 0.1 had its runtime: nothing there is read
+LOCK = f"{HOME}/lock"  # held by whoever drives the session, whichever state folder is theirs
+IGNORED = f"run/\ncontrol\nlock\n{RESTORED}\n".encode()  # of what is below HOME: no state
+IGNORED_BEFORE = (b"run/\ncontrol\n",)  # what earlier versions wrote
 NAME_MAX = 200  # bytes of a name under `aside/`, before its ending
 
 
@@ -45,7 +56,7 @@ def document(
     place = place_of(folder, relative, beside, as_it_is=as_it_is)
     files.make_folder(place.parent)
     if relative.startswith(f"{HOME}/") and relative != f"{HOME}/.gitignore":
-        ignore_runtime(folder / HOME)
+        keep_out_of_git(folder / HOME)
     return place
 
 
@@ -88,21 +99,22 @@ def clear(path: Path, *, is_folder: bool = False) -> list[Restored]:
     return found
 
 
-def ignore_runtime(home: Path) -> None:
-    """Keep what is no state in a session's `.rondel` out of git. A person's own file there stays as it is."""
+def keep_out_of_git(home: Path, *, renew: bool = False) -> None:
+    """Keep what is no state in a session's `.rondel` out of git. A person's own rules there stay as they are.
+
+    With `renew` the rules that an earlier version wrote become those of now.
+    """
     rules = own(home / ".gitignore")
-    if not os.path.lexists(rules):
-        files.write(rules, RUNTIME)
+    if not paths.is_there(rules) or (renew and view(rules) in IGNORED_BEFORE):
+        files.write(rules, IGNORED)
 
 
 def write_view(path: Path, data: bytes) -> None:
     """Replace a file of ours that may be lost at any time: it is for others to look at."""
     temporary = own(path.with_name(f"{path.name}.tmp"))
     with disk.explained("write", path):
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-        temporary.replace(own(path))
+        paths.write(temporary, data)
+        paths.move(temporary, own(path))
 
 
 def clear_folder(path: Path) -> None:
@@ -110,31 +122,40 @@ def clear_folder(path: Path) -> None:
     found = look(path)
     if found is None or not stat.S_ISDIR(found.st_mode):
         return
-    with disk.explained("look into", path), os.scandir(path) as entries:
+    with disk.explained("look into", path), paths.listing(path) as entries:
         strange = [
-            e.path
+            e.name
             for e in entries
             if not (e.is_file(follow_symlinks=False) or e.is_dir(follow_symlinks=False))
         ]
     for one in strange:
-        own(Path(one))
+        own(path / one)
 
 
 def remove(path: Path) -> None:
     """No file of ours is at this path any more; what somebody else put there is aside."""
-    if os.path.lexists(path):
-        own(path).unlink(missing_ok=True)
+    if paths.is_there(path):
+        paths.remove(own(path))
 
 
-def read(path: Path) -> bytes | None:
+def read(path: Path, size_max: int = files.SIZE_MAX) -> bytes | None:
     """The bytes of a file of ours; None when there is none. Nothing is moved, and no link followed."""
     fd = open_own(path)
     if fd is None:
         return None
     try:
-        return files.read_open(fd, os.fstat(fd).st_size)
+        with disk.explained("read", path):
+            return paths.read_open(fd, paths.bounded(fd, path, size_max))
     finally:
         os.close(fd)
+
+
+def view(path: Path) -> bytes | None:
+    """The bytes of a file of ours that may be lost; None, too, for one that cannot be read."""
+    try:
+        return read(path)
+    except RondelError:
+        return None
 
 
 def open_own(path: Path) -> int | None:
@@ -144,24 +165,29 @@ def open_own(path: Path) -> int | None:
         return None
     with disk.explained("read", path):
         try:
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            return paths.open_path(path, os.O_RDONLY)
         except FileNotFoundError:
             return None
 
 
 def look(path: Path) -> os.stat_result | None:
-    """What is at a path of ours; None for nothing, and for what is reached through a link only."""
-    folder, relative = session_of(path)
-    at, found = os.fspath(folder), None
-    for part in relative.split("/"):
-        at = f"{at}/{part}"
-        try:
-            found = os.lstat(at)
-        except (FileNotFoundError, NotADirectoryError):
+    """What is at a path of ours; None for nothing, for a link, and for what is reached through one only."""
+    try:
+        found = paths.look(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
             return None
-        if stat.S_ISLNK(found.st_mode):
-            return None
-    return found
+        raise
+    return None if stat.S_ISLNK(found.st_mode) else found
+
+
+def names(folder: Path) -> frozenset[str]:
+    """The names in a folder of ours; none where there is no folder, or only a link to one."""
+    found = look(folder)
+    is_one = found is not None and stat.S_ISDIR(found.st_mode)
+    return frozenset(paths.names(folder)) if is_one else frozenset()
 
 
 def is_locked_out(path: Path) -> bool:
@@ -171,7 +197,7 @@ def is_locked_out(path: Path) -> bool:
         return False
     with disk.explained("read", path):
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK))
+            os.close(paths.open_path(path, os.O_RDWR))
         except PermissionError:
             return True
         except FileNotFoundError:
@@ -180,7 +206,7 @@ def is_locked_out(path: Path) -> bool:
 
 
 def session_of(path: Path) -> tuple[Path, str]:
-    """The session's folder, and the path from there, of a path below a `.rondel`."""
+    """The folder that a `.rondel` is in, and the path from there, of a path below it."""
     parts = path.parts
     if HOME not in parts:
         return path.parent, path.name
@@ -199,30 +225,15 @@ def _walk(
     place, at = folder, ""
     *above, name = relative.split("/")
     for part in above:
-        at = f"{at}{part}"
-        place = place / part
+        place, at = place / part, f"{at}{part}"
         if not _is_folder(place):
-            inner = _followed(folder, place, at) if os.path.islink(place) else None
-            if inner is not None and inner.is_dir():
-                place = inner
-            else:
-                found.append(_moved(folder, place, at))
+            found.append(_moved(folder, place, at))
         at += "/"
     place = place / name
     good = _is_folder if is_folder else _is_file
     if not as_it_is and not good(place):
-        inner = _followed(folder, place, relative) if os.path.islink(place) else None
-        if inner is not None and inner.is_file():
-            return inner, found
         found.append(_moved(folder, place, relative))
     return place, found
-
-
-def _followed(folder: Path, place: Path, relative: str) -> Path | None:
-    """Where a link between documents leads, if that is in the session; below `.rondel` none is followed."""
-    root, real = os.path.realpath(folder), os.path.realpath(place)
-    ours = relative == HOME or relative.startswith(f"{HOME}/") or real == f"{root}/{HOME}"
-    return Path(real) if not ours and real.startswith(f"{root}/") else None
 
 
 def _is_file(place: Path) -> bool:
@@ -237,7 +248,7 @@ def _is(place: Path, kind: Callable[[int], bool]) -> bool:
     """Whether there is nothing, or something of this kind."""
     with disk.explained("use", place):
         try:
-            return kind(os.lstat(place).st_mode)
+            return kind(paths.look(place).st_mode)
         except FileNotFoundError:
             return True
 
@@ -254,7 +265,7 @@ def _moved(folder: Path, place: Path, relative: str) -> Restored:
 
 
 def _why(place: Path) -> str:
-    mode = os.lstat(place).st_mode
+    mode = paths.look(place).st_mode
     kinds = ((stat.S_ISLNK, "symbolic link"), (stat.S_ISDIR, "folder"), (stat.S_ISREG, "file"))
     what = next((word for is_it, word in kinds if is_it(mode)), "pipe or device")
     return f"a {what} was there, which does not belong there"
@@ -270,7 +281,7 @@ def put_aside(folder: Path, place: Path, relative: str, word: str = "damaged") -
         return spot
     # What stands where `aside/` belongs waits beside it until there is one.
     names = (Path(f"{way}.{word}-{number}") for number in itertools.count(1))
-    files.aside(way, waits := next(name for name in names if not os.path.lexists(name)))
+    files.aside(way, waits := next(name for name in names if not paths.is_there(name)))
     spot = put_aside(folder, waits, way.relative_to(folder).as_posix(), word)
     if way == place:
         return spot
@@ -292,13 +303,14 @@ def free_spot(folder: Path, path: str, word: str, content: str | None = None) ->
     return next(
         s
         for s in spots
-        if not os.path.lexists(folder / s) or (content is not None and digest_of(folder / s) == content)
+        if not paths.is_there(folder / s) or (content is not None and digest_of(folder / s) == content)
     )
 
 
 def digest_of(place: Path) -> str | None:
     """The digest of a file; None for what is not there, and for what is too large to be ours."""
-    if not place.is_file() or place.stat().st_size > files.SIZE_MAX:
+    found = look(place)
+    if found is None or not stat.S_ISREG(found.st_mode) or found.st_size > files.SIZE_MAX:
         return None
     data = files.read(place)
     return None if data is None else digest(data)
@@ -317,7 +329,7 @@ def note(folder: Path, restored: Iterable[Restored]) -> None:
 
 def begin_record(folder: Path, restored: Iterable[Restored] = ()) -> None:
     """A driver took the session: what was put back before is no news."""
-    _walk(folder, RECORD)[0].unlink(missing_ok=True)
+    paths.remove(_walk(folder, RECORD)[0])
     if restored := list(restored):
         note(folder, restored)
 
@@ -327,8 +339,8 @@ def restored_in(data: bytes | None) -> list[Restored]:
     found = []
     for line in (data or b"").splitlines():
         try:
-            one = json.loads(line)
-        except (ValueError, RecursionError):
+            one = jsons.load(line)
+        except ValueError:
             continue
         if isinstance(one, dict):
             found.append(Restored(*(str(one.get(key) or "") for key in ("file", "why", "aside"))))

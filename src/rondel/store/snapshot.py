@@ -13,15 +13,15 @@ import stat
 import time
 from pathlib import Path
 
+from rondel import paths
 from rondel.errors import MachineTrouble
-from rondel.model.snapshot import parse_json
+from rondel.model.jsons import parse_json
 from rondel.model.trouble import machine
-from rondel.store.files import SIZE_MAX, TEMP, read_open
+from rondel.store.files import SIZE_MAX, TEMP
 
 KEEP_MAX = 4 * 1024 * 1024  # larger files are read again each time
 RACY_NS = 100_000_000  # what changed this shortly before it was read may have changed again unseen
 
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 _UNREAD = object()
 
 _Key = tuple[int, int, int, int]
@@ -54,15 +54,15 @@ class _Folder:
         self.key: _Key | None = None
         self.listing: set[str] | None = None  # None: not listed yet
         self.names: frozenset[str] | None = None  # `listing` as it was given away
-        self.unsure: set[str] = set()  # names that may be links: looked at before they are entered
+        self.unsure: set[str] = set()  # names that changed or are odd: looked at before they are entered
 
 
 class DiskSnapshot:
     """A `Snapshot` of a folder on disk.
 
-    It never leaves the folder, by a name or by a symbolic link, except to `../name` for a
-    name in `beside`. With `once` nothing is noted by which a change could be told: it is read
-    and thrown away.
+    It never leaves the folder, except to `../name` for a name in `beside`, and follows no
+    symbolic link: to a workflow links are not there. With `once` nothing is noted by which a
+    change could be told: it is read and thrown away.
     """
 
     def __init__(
@@ -217,8 +217,8 @@ class DiskSnapshot:
     @staticmethod
     def _gone(here: _Folder, name: str, below: _Folder) -> bool:
         """Whether a folder is no longer the plain folder it was; then nothing of it is known any more."""
-        path = f"{here.path}/{name}"  # another one: it was reached through a link
-        if below.only is not None or (below.path == path and _is_plain_folder(path)):
+        path = f"{here.path}/{name}"
+        if below.only is not None or (below.path == path and paths.is_folder(path)):
             return False
         del here.folders[name]
         return True
@@ -231,32 +231,24 @@ class DiskSnapshot:
         return here
 
     def _enter(self, here: _Folder, name: str) -> _Folder:
-        below = here.folders[name] = _Folder(None)
-        if here.path is None or here.only is not None or name in ("", ".", ".."):
-            return below
-        if here.listing is None or name in here.unsure:
-            self._look_into(below, f"{here.path}/{name}")
-        elif f"{name}/" in here.listing:
-            below.path = f"{here.path}/{name}"
+        below = _Folder(None)
+        if here.path is not None and here.only is None and name not in ("", ".", ".."):
+            if here.listing is None or name in here.unsure:
+                self._look_into(below, f"{here.path}/{name}")
+            elif f"{name}/" in here.listing:
+                below.path = f"{here.path}/{name}"
+        here.folders[name] = below
         return below
 
     def _look_into(self, here: _Folder, path: str) -> None:
         """Whether there is a folder at `path`, without listing it."""
         seen_ns = time.time_ns()
         try:
-            found = os.lstat(path)
+            found = paths.look(path)
         except (OSError, ValueError):
             return
         if stat.S_ISDIR(found.st_mode):
             here.path, here.key = path, _key(found, seen_ns)
-        elif stat.S_ISLNK(found.st_mode):
-            real = self._through_links(path)
-            here.path = real if real is not None and os.path.isdir(real) else None
-
-    def _through_links(self, path: str) -> str | None:
-        """Where a symbolic link leads, if that is in the folder."""
-        root, real = os.path.realpath(self._root), os.path.realpath(path)
-        return real if real.startswith(f"{root}/") else None
 
     def _file(self, path: str) -> _File:
         head, _, name = path.rpartition("/")
@@ -266,10 +258,8 @@ class DiskSnapshot:
         """Whether there is a regular file, without reading it."""
         seen_ns = time.time_ns()
         try:
-            found = os.lstat(file.path or "")
-            if stat.S_ISLNK(found.st_mode):
-                self._data(file)
-            elif stat.S_ISREG(found.st_mode):
+            found = paths.look(file.path or "")
+            if stat.S_ISREG(found.st_mode):
                 file.mtime, file.key = found.st_mtime, _key(found, seen_ns)
             else:
                 file.path = None
@@ -290,29 +280,20 @@ class DiskSnapshot:
 
     def _read(self, file: _File) -> bytes | None:
         seen_ns = time.time_ns()
-        fd = self._open(file)
+        try:
+            fd = paths.open_path(file.path or "", os.O_RDONLY)
+        except (FileNotFoundError, NotADirectoryError):
+            file.path = None
+            raise
         try:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode):
                 file.path = None
                 return None
             file.mtime, file.key = found.st_mtime, _key(found, seen_ns)
-            return None if found.st_size > SIZE_MAX else read_open(fd, found.st_size)
+            return None if found.st_size > SIZE_MAX else paths.read_open(fd, found.st_size)
         finally:
             os.close(fd)
-
-    def _open(self, file: _File) -> int:
-        path = file.path or ""
-        try:
-            return os.open(path, _OPEN)
-        except FileNotFoundError:
-            file.path = None
-            raise
-        except OSError:
-            if not os.path.islink(path):
-                raise
-            file.path = self._through_links(path)
-            return os.open(file.path or "", _OPEN)
 
     def _list(self, here: _Folder) -> None:
         here.listing = found = set[str]()
@@ -330,38 +311,27 @@ class DiskSnapshot:
         found.discard("")
 
     def _scan(self, here: _Folder, path: str, found: set[str]) -> None:
-        if here.key is None and not self._once:
-            seen_ns = time.time_ns()
-            here.key = _key(os.stat(path), seen_ns)
-        if here.only is not None:
-            found.update(name for name in here.only if self._listed(path, name))
-            return
-        with os.scandir(path) as entries:
-            for entry in entries:
-                name = entry.name
-                if entry.is_symlink() or not name.isascii() or name.startswith(TEMP):
-                    here.unsure.add(name)
-                    name = self._listed(path, name)
-                elif entry.is_dir():
-                    name += "/"
-                elif not entry.is_file():
-                    continue
-                found.add(name)
-
-    def _listed(self, folder: str, name: str) -> str:
-        """How a name is listed now; empty for what is not there, or no business of a workflow."""
-        path = f"{folder}/{name}"
+        seen_ns = time.time_ns()
+        fd = paths.open_path(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            name.encode()  # a name that is not text cannot be shown to anybody
-            mode = os.lstat(path).st_mode
-            if stat.S_ISLNK(mode):
-                real = self._through_links(path)
-                mode = os.stat(real).st_mode if real is not None else 0
-        except (OSError, ValueError):
-            return ""
-        if stat.S_ISDIR(mode):
-            return f"{name}/"
-        return name if stat.S_ISREG(mode) and not name.startswith(TEMP) else ""
+            if here.key is None and not self._once:
+                here.key = _key(os.fstat(fd), seen_ns)
+            if here.only is not None:
+                found.update(_listed(fd, name) for name in here.only)
+                return
+            with os.scandir(fd) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if not name.isascii() or name.startswith(TEMP):
+                        here.unsure.add(name)
+                        name = _listed(fd, name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        name += "/"
+                    elif not entry.is_file(follow_symlinks=False):
+                        continue
+                    found.add(name)
+        finally:
+            os.close(fd)
 
     def _list_again(self, here: _Folder, name: str) -> None:
         """One name of a listing as it is now."""
@@ -369,7 +339,7 @@ class DiskSnapshot:
         if listing is None or here.path is None or (here.only is not None and name not in here.only):
             return
         here.unsure.add(name)
-        now = self._listed(here.path, name)
+        now = _listed_at(here.path, name)
         if now and now in listing:
             return
         listing -= {name, f"{name}/"}
@@ -396,16 +366,29 @@ def _changed(path: str, key: _Key | None) -> bool:
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino) != key
 
 
-def _is_plain_folder(path: str) -> bool:
+def _listed_at(folder: str, name: str) -> str:
     try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
+        with paths.folder_of(f"{folder}/{name}") as (fd, _):
+            return _listed(fd, name)
+    except (OSError, ValueError):
+        return ""
+
+
+def _listed(folder: int, name: str) -> str:
+    """How a name is listed now; empty for what is not there, or no business of a workflow."""
+    try:
+        name.encode()  # a name that is not text cannot be shown to anybody
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except (OSError, ValueError):
+        return ""
+    if stat.S_ISDIR(mode):
+        return f"{name}/"
+    return name if stat.S_ISREG(mode) and not name.startswith(TEMP) else ""
 
 
 def _mtime(path: str) -> float | None:
     try:
-        return os.stat(path).st_mtime
+        return paths.look(path).st_mtime
     except OSError:
         return None
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rondel import paths
 from rondel.model.changes import Change, Keep, Write
 from rondel.model.digests import digest
 from rondel.model.versions import VERSION
@@ -52,7 +53,7 @@ class Written:
         """Say which texts are ours, durably; called before they are written."""
         if all(self._known.get(path) == frozenset(digests) for path, digests in marks.items()):
             return
-        ours.ignore_runtime(ours.own(self._folder / WRITTEN).parent)
+        ours.keep_out_of_git(ours.own(self._folder / WRITTEN).parent)
         self._log.add(line(marks))
         self._known |= {path: frozenset(digests) for path, digests in marks.items()}
         self._last = frozenset(marks)
@@ -153,7 +154,7 @@ class _Settling:
         path, place = change.path, ours.document(self.folder, change.path, self.beside)
         now = digest_of(place)
         new = Replace(path, change.data, change.view, now)
-        if now is None and not place.is_file():
+        if now is None and not paths.is_file(place):
             return (new,)
         if now is not None and self._may_go(path, place, now):
             return (new,)

@@ -18,20 +18,24 @@ from pathlib import Path
 
 import platformdirs
 
-from rondel.errors import RondelError, UsageError
+from rondel import paths
+from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.changes import Document
 from rondel.model.consent import Everything
 from rondel.model.digests import digest
 from rondel.model.times import stamp
 from rondel.store import documents, files
 from rondel.store.locks import locked
-from rondel.trust.parts import Found, Part
+from rondel.trust.parts import ALL, PROGRAM, Found, Part, Wanted
 
 VARIABLE = (
     "RONDEL_TRUST"  # the person's word for one process: `yes` to settings, `all` to commands of tasks too
 )
 SAID = ("yes", "all")
 FILE_MAX = 50_000_000
+TEXT_MAX = 200_000  # bytes of a file that is read for what it names
+BELOW_MAX = 50_000  # files of a folder
+LINE_MAX = 10_000  # bytes of one of git's files that name a folder
 _ID = re.compile(r"[0-9a-f]{32}")
 COMMAND = "task command"
 
@@ -79,16 +83,18 @@ def revoke(root: Path) -> int:
 def state_folder(root: Path, *, make: bool = False) -> Path | None:
     """Where the person keeps what concerns this repository; None while it has no id."""
     found = repository_id(root, make=make)
-    return Path(platformdirs.user_state_dir("rondel")) / "repos" / found if found else None
+    return Path(platformdirs.user_state_dir("rondel")).resolve() / "repos" / found if found else None
 
 
 def repository_id(root: Path, *, make: bool = False) -> str | None:
     """The random id of a repository, the same in all its worktrees; None while it has none."""
-    common = git_folder(root)
-    if common is None:
+    folders = git_folders(root)
+    if folders is None:
         return None
+    common = folders[1].resolve()
     found = _read_id(common)
     if found is None and make:
+        _refuse_links(common / "rondel", common / "rondel/id")
         files.make_folder(common / "rondel")
         with locked(common / "rondel"):
             found = _read_id(common)
@@ -98,21 +104,77 @@ def repository_id(root: Path, *, make: bool = False) -> str | None:
     return found
 
 
-def git_folder(root: Path) -> Path | None:
-    """The git folder that all worktrees of a repository share; None where there is none. Git is not asked."""
+def checkout(root: Path) -> str:
+    """Which checkout of a repository this is: it keeps the name when its folder is moved.
+
+    The id is the same in each worktree, and in a copy of the whole folder; the inode of the git folder
+    is not, within one file system. A file system is known by its own id, not by the number of its
+    device, which a restart may change for some (btrfs, device mapper). Where the id is made from that
+    number (XFS), such a restart means that what was under way is paid for again.
+    """
+    folders = git_folders(root)
+    return _key(folders[0] if folders else root)
+
+
+def _key(folder: Path) -> str:
+    return f"{os.statvfs(folder).f_fsid:x}-{folder.stat().st_ino:x}"
+
+
+def checkouts(root: Path) -> dict[str, Path | None]:
+    """The checkouts that git has on its list, wherever they are now, each with where it should be."""
+    folders = git_folders(root)
+    if folders is None:
+        return {checkout(root): root}
+    common = folders[1]
+    found: dict[str, Path | None] = {_key(common): common.parent}
+    for own in (common / "worktrees" / name for name in paths.names(common / "worktrees")):
+        try:
+            found[_key(own)] = None
+            found[_key(own)] = (own / paths.read_elsewhere(own / "gitdir", LINE_MAX).decode().strip()).parent
+        except (OSError, ValueError, RondelError):  # removed in this moment, or damaged
+            continue
+    return {**found, checkout(root): root}
+
+
+def git_folders(root: Path) -> tuple[Path, Path] | None:
+    """The git folder of a worktree, and the one that all of a repository share. Git is not asked."""
     own = root / ".git"
     try:
         if own.is_file():
-            word, _, path = own.read_text(encoding="utf-8").partition(":")
+            word, _, path = paths.read_elsewhere(own, LINE_MAX).decode().partition(": ")
             if word != "gitdir":
                 return None
-            own = root / path.strip()
+            own = root / path.rstrip("\r\n")  # and nothing else, as git does: a blank is part of a name
         if not (own / "HEAD").is_file():
             return None
         shared = own / "commondir"
-        return (own / shared.read_text(encoding="utf-8").strip()).resolve() if shared.is_file() else own
+        if not shared.is_file():
+            return own, own
+        return own, (own / paths.read_elsewhere(shared, LINE_MAX).decode().rstrip("\r\n")).resolve()
     except (OSError, ValueError):
         return None
+
+
+def once(root: Path, word: str) -> bool:
+    """Whether something is said in this repository for the first time; from then on it was."""
+    folder = state_folder(root, make=True)
+    if folder is None or (folder / word).exists():
+        return False
+    files.make_folder(folder)
+    files.write(folder / word, b"said\n")
+    return True
+
+
+def make_private(folder: Path) -> None:
+    """A folder of the person's state, for them alone; before anything is in it."""
+    try:
+        files.make_folder(folder)
+        paths.chmod(folder, 0o700)
+    except (OSError, RondelError) as e:
+        raise RondelError(
+            f"nothing can be kept in {platformdirs.user_state_dir('rondel')}: {e}; make it writable, or set "
+            "XDG_STATE_HOME to a folder of yours"
+        ) from e
 
 
 def lookup(root: Path, path: str) -> Found | None:
@@ -120,6 +182,10 @@ def lookup(root: Path, path: str) -> Found | None:
 
     None for a path that leads out of it, however it is written.
     """
+    if path == ALL:
+        return Found(is_folder=True, inner=lambda wanted: _below(root, "", wanted))
+    if path.startswith("~/") and not os.path.lexists(root / path):
+        path = os.path.expanduser(path)  # noqa: PTH111 - as written, in a text
     place = Path(os.path.normpath(root / path))
     if not place.is_relative_to(os.path.normpath(root)) or place == root:
         return None
@@ -128,32 +194,45 @@ def lookup(root: Path, path: str) -> Found | None:
     except (OSError, ValueError):
         return None
     if stat.S_ISDIR(mode):
-        return Found(is_folder=True, inner=lambda: _below(root, path))
+        return Found(is_folder=True, inner=lambda wanted: _below(root, path, wanted))
     try:
         real = place.resolve()
         if not real.is_relative_to(root.resolve()):
             return Found(
                 digest(f"a link to {real}")
             )  # not the repository's: a system's own changes by itself
-        data = files.read(place, FILE_MAX)
+        data = files.read(real, FILE_MAX)
     except (OSError, RondelError):
         return Found()
-    return Found(digest(data)) if data is not None else None
+    if data is None:
+        return None
+    text = data.decode(errors="replace") if len(data) <= TEXT_MAX else ""
+    return Found(digest(data) + (PROGRAM if mode & 0o111 else ""), text=text)
 
 
-def _below(root: Path, folder: str) -> Iterable[tuple[str, str]]:
+def _below(root: Path, folder: str, wanted: Wanted) -> Iterable[tuple[str, str]]:
     """The files below a folder that are more than text: path and digest."""
-    for here, folders, names in os.walk(root / folder):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        for name in sorted(names):
+    seen = 0
+    for here, folders, listed in paths.walk(root / folder):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        names = sorted(name for name in listed if not paths.is_bytecode(Path(here, name)))
+        seen += len(names)
+        if seen > BELOW_MAX:  # nobody knows the rest, so nobody has said yes to it
+            yield f"more than {BELOW_MAX} files in {folder or '.'}", secrets.token_hex(32)
+            return
+        for name in names:
             path = Path(here, name).relative_to(root).as_posix()
-            found = None if name.endswith(".md") else lookup(root, path)
+            if name.endswith(".md") or not wanted(path, os.access(Path(here, name), os.X_OK)):
+                continue
+            found = lookup(root, path)
             if found is not None and not found.is_folder:
                 yield path, found.digest
 
 
 def _read_id(common: Path) -> str | None:
+    """The id that is a file there: a link would make one repository's consents another's."""
     try:
+        _refuse_links(common / "rondel", common / "rondel/id")
         text = (files.read(common / "rondel/id", 100) or b"").decode(errors="replace").strip()
     except (OSError, RondelError):
         return None
@@ -166,16 +245,23 @@ def _place(root: Path, *, make: bool) -> Path:
         raise RondelError(
             f"{root} has no git folder of its own; consent is kept per repository: `git init` first"
         )
+    _refuse_links(folder, folder / "consents")
     return folder / "consents"
 
 
+def _refuse_links(*paths: Path) -> None:
+    for path in paths:
+        if path.is_symlink():
+            raise UnsafePath(f"{path} is a link; what you say yes to is not kept through one: remove it")
+
+
 def _entries(root: Path) -> dict[str, Document]:
-    """What is on record; what cannot be read, or was writable for others, says yes to nothing."""
+    """What is on record; what cannot be read, is a link, or was writable for others says yes to nothing."""
     folder = state_folder(root)
     if folder is None:
         return {}
     try:
-        found = (folder / "consents").stat()
+        found = paths.look(folder / "consents")
         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
             return {}
         body = documents.load(folder / "consents").get("consents")
@@ -203,8 +289,7 @@ def _add(root: Path, new: Mapping[str, Document], at: datetime) -> int:
             here[key] = {**entry, "at": stamp(at)}
         return {"schema_version": 1, "repository": str(root), **body, "consents": here}
 
-    files.make_folder(place.parent)
-    place.parent.chmod(0o700)  # before anything is in it
+    make_private(place.parent)
     documents.edit(place, change)
-    place.chmod(0o600)
+    paths.chmod(place, 0o600)
     return added

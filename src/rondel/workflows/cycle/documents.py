@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from rondel.errors import DamagedFile, RondelError
 from rondel.model.changes import Document, Edit
 from rondel.model.commands import command_line
-from rondel.model.snapshot import is_deep
 from rondel.model.times import stamp
 from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.models import REQUIRED, CycleState
@@ -77,8 +76,6 @@ def fault_of(value: object, cycle_id: str, known: Document | None = None) -> str
         return "it is not an object" if value is not None else "it is not there, or not JSON"
     if value.get("cycle_id") != cycle_id:
         return f"its cycle_id is {value.get('cycle_id')!r}"
-    if is_deep(value):
-        return "it is nested too deeply"
     lost = [key for key in REQUIRED if known and key in known and key not in value]
     if lost:
         return f"{', '.join(lost)} is missing"

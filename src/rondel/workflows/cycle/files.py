@@ -15,7 +15,7 @@ from rondel.model.digests import digest
 from rondel.model.names import safe_name
 from rondel.model.summary import Problem
 from rondel.model.times import offset
-from rondel.model.workflow import SessionRef
+from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
 from rondel.store import files as store
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import apply_changes
@@ -78,12 +78,12 @@ def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
     return state.cycle
 
 
-def mend(root: str | Path, *, repair: bool) -> Iterator[tuple[str, Problem]]:
-    """The cycles whose state file is damaged, each with its name; with `repair` they are restored."""
+def mend(root: str | Path, *, repair: Repairs) -> Iterator[tuple[str, Problem]]:
+    """The cycles whose state file was damaged and is restored, each with its name."""
     for ref in layout.sessions(DiskSnapshot(Path(root))):
         state = load(ref.id, root)
         for problem in state.problems:
-            if problem.rule == "state-damaged" and repair:
+            if problem.rule == "state-damaged" and repair(ref.name):
                 rebuild_state(ref.id, root)
                 yield ref.name, replace(problem, repaired=True)
 
@@ -94,7 +94,14 @@ def load(cycle_id: str, root: str | Path = ".") -> State:
     return read(DiskSnapshot(Path(root, ref.folder), ref.beside), cycle_id)
 
 
-def start(root: Path, description: str, *, title: str | None, settings: Mapping[str, object]) -> SessionRef:
+def start(
+    root: Path,
+    description: str,
+    *,
+    title: str | None,
+    settings: Mapping[str, object],
+    claim: Claim = unclaimed,
+) -> SessionRef:
     """A new cycle on disk: what was asked first, then its state."""
     hours = settings.get("utc_offset_h")
     at = _now(float(hours) if isinstance(hours, int | float) else UTC_OFFSET_H)
@@ -105,6 +112,7 @@ def start(root: Path, description: str, *, title: str | None, settings: Mapping[
     folder = store.claim_folder(home, (f"{name}{layout.PROGRESS}" for name in names))
     state.cycle_id = folder.name.removesuffix(layout.PROGRESS)
     ref = layout.ref(state.cycle_id)
+    claim(ref)
     asked = {
         "schema_version": 1,
         "kind": "start",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from rondel.model.decisions import DECISIONS as DECISIONS
 from rondel.model.names import is_safe_name
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import SessionRef
@@ -25,7 +26,6 @@ LOG = "coordination/state.ndjson"
 DAMAGED = "coordination"  # a damaged state file is kept here, under its name
 
 PARTS = ".rondel/parts"
-DECISIONS = ".rondel/decisions"
 
 _TASK_FILE = re.compile(r"^(?P<task>.+?)(?:\.try-(?P<number>[1-9]\d{0,3}))?\.json$")
 

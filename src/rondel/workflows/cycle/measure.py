@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
+from rondel.model import jsons
 from rondel.model.outcomes import Ended, Outcome
 
 DATA = ".rondel-coverage-data"
@@ -120,7 +120,7 @@ def _parse(report: bytes) -> ET.Element | None:
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text, count=1)
     try:
         return ET.fromstring(text)  # noqa: S314 - no document type, so no entities
-    except (ET.ParseError, ValueError, RecursionError):
+    except (ET.ParseError, ValueError):
         return None
 
 
@@ -151,10 +151,10 @@ def _coverage(data: bytes | None) -> float | None:
 
 def _percentages(data: bytes) -> Iterator[float]:
     try:
-        totals = json.loads(data).get("totals", {}).get("percent_covered")
+        totals = jsons.load(data).get("totals", {}).get("percent_covered")
         if isinstance(totals, int | float):
             yield float(totals)
-    except (ValueError, AttributeError, RecursionError):
+    except (ValueError, AttributeError):
         root = _parse(data)
         rate = root.get("line-rate", "") if root is not None and root.tag == "coverage" else ""
         if re.fullmatch(r"\d{1,3}(\.\d{1,20})?", rate):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rondel.errors import RondelError
 from rondel.model.actions import Probe
-from rondel.model.consent import Brought
+from rondel.model.consent import Brought, require
 from rondel.model.identity import home
 from rondel.model.refs import END
 from rondel.model.workflow import Look
@@ -78,6 +78,9 @@ def _changes(look: Look, commit: str) -> dict[str, object]:
     return {"commit": commit, "height": int(look.git("rev-list", "--count", END, commit)), "files": files}
 
 
+_TESTS = Brought("tests", "python3 -m pytest -q")
+
+
 def _tip(look: Look, commit: str, test: str) -> Tip:
     """How what was built is tested: the configured command, else the pytest suite that is there."""
     if test.strip():
@@ -85,6 +88,7 @@ def _tip(look: Look, commit: str, test: str) -> Tip:
     names = look.git("ls-tree", "-r", "--name-only", "-z", END, commit).split("\0")
     if not any(_TEST_FILE.search(name) for name in names):
         return Tip(commit)
+    require(_TESTS, look.admits)
     env = {"PYTHONPATH": "src:.", "PYTHONDONTWRITEBYTECODE": "1"}
     return Tip(commit, FRESH + _pytest(*_python(look), _source(look, commit, names)), env)
 
@@ -113,12 +117,13 @@ def _pytest(python: str, coverage: str, source: list[str]) -> str:
     return f"{name} {base}"
 
 
-def brought(look: Look) -> Iterable[Brought]:
-    """What of the repository would run to test it, where the settings do not say how."""
-    head = _commit(look, "HEAD")
-    names = look.git("ls-tree", "-r", "--name-only", "-z", END, head).split("\0") if head else ()
-    if any(map(_TEST_FILE.search, names)):
-        yield Brought("tests", "python3 -m pytest -q")
+def brought(look: Look, branch: str = "") -> Iterable[Brought]:
+    """What of the repository would run to test it, on a session's branch too, where no settings say how."""
+    for name in ("HEAD", f"refs/heads/{branch}" if branch else ""):
+        commit = _commit(look, name) if name else ""
+        names = look.git("ls-tree", "-r", "--name-only", "-z", END, commit).split("\0") if commit else ()
+        if any(map(_TEST_FILE.search, names)):
+            yield _TESTS
     yield from _environments(look)
 
 

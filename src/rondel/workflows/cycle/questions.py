@@ -11,7 +11,7 @@ from rondel.workflows.cycle.results import Value, texts
 
 QUESTIONS_MAX = 20
 TEXT_MAX = 1000
-_OPTIONS = re.compile(r"^(.*?)\s*\(([^()]*[|/][^()]*)\)\s*$", re.DOTALL)
+_OPTIONS = re.compile(r"^(.*?)\(([^()|/]*+[|/][^()]*+)\)\s*+$", re.DOTALL)
 
 
 def raised(result: Mapping[str, Value], agent: str, iteration: int, prefix: str = "") -> list[Step]:
@@ -28,7 +28,7 @@ def raised(result: Mapping[str, Value], agent: str, iteration: int, prefix: str 
 
 def split_options(words: str) -> tuple[str, tuple[str, ...]]:
     """`Which first? (google | github)` as question and options; without any: yes or no."""
-    found = _OPTIONS.match(words)
+    found = _OPTIONS.match(words) if len(words) <= TEXT_MAX else None
     if not found:
         return words.strip(), ("yes", "no")
     mark = "|" if "|" in found[2] else "/"

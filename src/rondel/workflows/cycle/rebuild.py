@@ -7,18 +7,17 @@ back the state last committed whatever happened to the file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from rondel.model import doclog
+from rondel.model import doclog, jsons
 from rondel.model.changes import Document
 from rondel.model.commands import command_line
 from rondel.model.marks import FOREIGN, begun_here
-from rondel.model.snapshot import Snapshot, is_deep
+from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.workflows.cycle import layout, transitions
@@ -88,7 +87,7 @@ def usable(document: Document) -> CycleState | None:
     """The document as a model; None when it is not one."""
     try:
         return CycleState.model_validate(document)
-    except (ValidationError, RecursionError):
+    except ValidationError:
         return None
 
 
@@ -96,7 +95,7 @@ def _rest(document: Document) -> tuple[Document, str] | None:
     """The document without the shared sections that cannot be read, and what was wrong with them."""
     rest = dict(document)
     faults: list[str] = []
-    for _ in range(len(SECTIONS) + 1 if not is_deep(document) else 0):
+    for _ in range(len(SECTIONS) + 1):
         try:
             CycleState.model_validate(rest)
         except ValidationError as e:
@@ -216,8 +215,8 @@ def changes_of(files: Snapshot) -> list[Doc]:
     found = []
     for line in layout.lines(files, layout.CHANGES):
         try:
-            found.append(ChangeLog.model_validate(json.loads(line)).document())
-        except (ValueError, RecursionError):
+            found.append(ChangeLog.model_validate(jsons.load(line)).document())
+        except ValueError:
             continue
     return found
 

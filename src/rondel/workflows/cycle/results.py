@@ -18,6 +18,8 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
+from rondel.model import jsons
+
 Value = str | int | float | list[str] | tuple[int, int]
 
 LISTS = frozenset({"files_written", "issues", "blockers", "failed_tests", "critical_issues"})
@@ -28,8 +30,8 @@ NOTHING = frozenset({"", "none", "n/a", "na", "null", "nil", "-", "--", "\u2013"
 TEXT_MAX = 2_000_000
 HEAD_MAX = 90
 
-_HEAD = re.compile(r"^[\s>#*_`-]*PHASE_RESULT[\s*_`]*:?[\s*_`]*$")
-_ITEM = re.compile(r"^(\s*)[-*+•][ \t]+(.*)$")
+_HEAD = re.compile(r"^[\s>#*_`-]*+PHASE_RESULT[\s*_`]*+(?::[\s*_`]*+)?$")
+_ITEM = re.compile(r"^(\s*+)[-*+•][ \t]++(.*)$")
 _KEY = re.compile(r"^[*_`\"']*([A-Za-z][A-Za-z0-9 _-]{0,40}?)[*_`\"']*\s*:[*_]*\s*(.*)$")
 _PERCENT = re.compile(r"^(\d{1,3}(?:\.\d{1,6})?)\s*%$")
 _PAIR = re.compile(r"^(\d{1,9})\s*/\s*(\d{1,9})$")
@@ -165,8 +167,8 @@ def _listed(key: str, raw: str) -> list[str]:
 def _bracketed(raw: str) -> list[str]:
     """`[a, b]`: JSON where it is, else split at the commas between items."""
     try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
+        value = jsons.load(raw)
+    except ValueError:
         value = None
     if isinstance(value, list):
         items = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in value]

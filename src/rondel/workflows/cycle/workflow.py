@@ -12,7 +12,7 @@ from rondel.model.consent import Brought
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, Repairs, SessionRef, Workflow
 from rondel.workflows.cycle import apply as _apply
 from rondel.workflows.cycle import layout, probes, prompting
 from rondel.workflows.cycle.controls import control
@@ -93,7 +93,8 @@ class Cycle(Workflow[State]):
         if given.test.strip():
             return ()
         old = read_request(state.files).test if state is not None else ""
-        return [old_test(old)] if old.strip() else probes.brought(look)
+        branch = self.target(state) if state is not None else ""
+        return [old_test(old)] if old.strip() else probes.brought(look, branch or "")
 
     def summary(self, state: State) -> Summary:
         """See `Workflow`."""
@@ -121,7 +122,7 @@ class Cycle(Workflow[State]):
         choices = (kept,) if state.files.exists(kept) else (layout.SUMMARY, layout.REQUIREMENTS)
         return next((path for path in choices if state.files.exists(path)), None)
 
-    def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
+    def doctor(self, root: str, *, repair: Repairs) -> Iterable[tuple[str, Problem]]:
         """See `Workflow`."""
         return mend(root, repair=repair)
 

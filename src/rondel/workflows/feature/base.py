@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from rondel.errors import RondelError
-from rondel.model.consent import Brought
+from rondel.model import jsons
+from rondel.model.consent import Brought, require
 from rondel.model.identity import home
 from rondel.model.refs import END
 from rondel.model.workflow import Look
@@ -14,14 +14,17 @@ from rondel.model.workflow import Look
 _COMMIT = ("rev-parse", "--verify", "--quiet")
 
 
-def look_for_base(look: Look, branch: str, make: str, *begun: str) -> dict[str, str]:
+def look_for_base(look: Look, branch: str, make: str, configured: str, *begun: str) -> dict[str, str]:
     """The tip of the feature's branch, or where the feature was begun while there is none yet.
 
-    With `make`, a branch that is not there is made: code has to go somewhere.
+    With `make`, a branch that is not there is made: code has to go somewhere. Where no tests are
+    `configured`, those that are found need the person's consent.
     """
     commit = _tip(look, branch) or home(look, *begun)
     if not commit:
         raise RondelError("the repository has no commit yet; commit something first")
+    for found in () if configured else tests_at(look, commit):
+        require(found, look.admits)
     if make and not _tip(look, branch):
         look.git("branch", "--no-track", END, branch, commit)
     return {"commit": commit, "branch": branch, "checks": find_checks(look, commit)}
@@ -51,10 +54,16 @@ def find_checks(look: Look, commit: str) -> str:
     return ""
 
 
-def brought_tests(look: Look) -> list[Brought]:
-    """The tests that are found in the repository as it is, and what they stand for."""
+def brought_tests(look: Look, branch: str = "") -> list[Brought]:
+    """The tests that are found in the repository as it is, and on a feature's branch."""
     head = look.git(*_COMMIT, "HEAD^{commit}", check=False).strip()
-    command = find_checks(look, head) if head else ""
+    tip = _tip(look, branch) if branch else ""
+    return [found for commit in dict.fromkeys((head, tip)) if commit for found in tests_at(look, commit)]
+
+
+def tests_at(look: Look, head: str) -> list[Brought]:
+    """The tests that are found in a commit, and what they stand for."""
+    command = find_checks(look, head)
     if command.startswith("npm"):
         scripts = _scripts(look.git("show", END, f"{head}:package.json"))
         meant = [f"{n}: {scripts[n]}" for n in ("pretest", "test", "posttest") if n in scripts]
@@ -78,8 +87,8 @@ def _has_test_script(text: str) -> bool:
 
 def _scripts(text: str) -> dict[str, str]:
     try:
-        package = json.loads(text or "{}")
-    except (ValueError, RecursionError):
+        package = jsons.load(text or "{}")
+    except ValueError:
         return {}
     scripts = package.get("scripts") if isinstance(package, dict) else None
     return {k: v for k, v in scripts.items() if isinstance(v, str)} if isinstance(scripts, dict) else {}

@@ -7,7 +7,9 @@ import re
 from dataclasses import dataclass
 
 MARK = "=== CHANGES ==="
-_WRAPPED = re.compile(r"\A\s*(`{3,}|~{3,})[ \t]*(?:markdown|md)?[ \t]*\n(.*)\n[ \t]*\1[ \t]*\Z", re.DOTALL)
+_WRAPPED = re.compile(
+    r"\A\s*+(`{3,}+|~{3,}+)[ \t]*+(?:(?:markdown|md)[ \t]*+)?\n(.*)\n[ \t]*+\1[ \t]*+\Z", re.DOTALL
+)
 DOCUMENT_MAX = 400_000
 
 

@@ -13,7 +13,7 @@ from rondel.workflows.feature.phases import FINISH, IMPLEMENT
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.work import read_work
 
-_OPEN_BOX = re.compile(r"(?m)^\s*[-*+][ \t]+\[ \][ \t]+(.+)$")
+_OPEN_BOX = re.compile(r"(?m)^[ \t]*[-*+][ \t]+\[ \][ \t]+(.+)$")
 
 
 def unfinished(state: State) -> list[str]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rondel import paths
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document
 from rondel.model.names import slug
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
-from rondel.model.workflow import SessionRef
+from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
 from rondel.store import documents, files, ours
 from rondel.store.written import write_ours
 from rondel.workflows.feature import layout, stamps
@@ -40,9 +40,9 @@ def update_phase_state(feature_path: str | Path, phase: str, updates: Mapping[st
             raise UsageError(f"{feature_path} has no {layout.META}")
         return stamps.merge(meta, phase, updates)
 
-    path = Path(feature_path) / layout.META
+    path = Path(feature_path).resolve() / layout.META
     try:
-        if not path.is_file():
+        if not paths.is_file(path):
             raise UsageError(f"{feature_path} has no {layout.META}; is it a feature's folder?")
         documents.edit(path, change)
     except RondelError as e:
@@ -59,6 +59,7 @@ def start_feature(
     description: str = "",
     brainstorm: str | None = None,
     at: datetime | None = None,
+    claim: Claim = unclaimed,
 ) -> SessionRef:
     """A new feature: its folder, its id, its `.meta.json`, which is written last.
 
@@ -76,11 +77,13 @@ def start_feature(
         number = f"{_highest(parent) + 1:03d}"
         short = slug(name, fallback="feature")
         folder = files.claim_folder(parent, [f"{number}-{short}"])
+    ref = SessionRef("feature", folder.name, f"{layout.FEATURES}/{folder.name}")
+    claim(ref)
     now = stamp(at or datetime.now(UTC))
     meta = _new_meta(number, name, short, mode.lower(), now)
     request: Document = {"command": "start", "title": name, "description": description.strip(), "at": now}
     files.make_folder(folder / ".rondel")
-    ours.ignore_runtime(folder / ".rondel")
+    ours.keep_out_of_git(folder / ".rondel")
     files.write(folder / layout.request(1), documents.dump(request))
     if brainstorm is not None:
         files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())
@@ -89,7 +92,7 @@ def start_feature(
     if meta["mode"] == "hotfix":
         write_ours(folder, {ARTIFACT_OF[SPECIFY]: _short_spec(name, description)})
     files.write(folder / layout.META, documents.dump(meta))
-    return SessionRef("feature", folder.name, f"{layout.FEATURES}/{folder.name}")
+    return ref
 
 
 def _new_meta(number: str, name: str, short: str, mode: str, now: str) -> Document:
@@ -110,7 +113,7 @@ def _new_meta(number: str, name: str, short: str, mode: str, now: str) -> Docume
 
 def _highest(parent: Path) -> int:
     """The highest id in use; a folder counts whatever is in it."""
-    numbers = [int(m.group(1)) for there in parent.iterdir() if (m := _ID.match(there.name))]
+    numbers = [int(m.group(1)) for name in paths.names(parent) if (m := _ID.match(name))]
     return max(numbers, default=0)
 
 
@@ -126,7 +129,7 @@ def _short_spec(title: str, description: str) -> str:
 def lint_file(path: str | Path) -> tuple[Anomaly, ...]:
     """Every rule a `.meta.json` breaks, wherever it lies. Never fails: what cannot be read is no JSON."""
     try:
-        data = files.read(path)
+        data = files.read(Path(path).absolute().parent.resolve() / Path(path).name)
     except RondelError as e:
         return (Anomaly("invalid-json", None, str(e)),)
     if data is None:
@@ -134,21 +137,26 @@ def lint_file(path: str | Path) -> tuple[Anomaly, ...]:
     return lint(data)
 
 
-def mend(root: Path) -> Iterator[tuple[str, Problem]]:
-    """Mend what can be mended in a repository's features; each with what was wrong and is kept."""
+def mend(root: Path, repair: Repairs) -> Iterator[tuple[str, Problem]]:
+    """Repair what can be repaired in a repository's features; each with what was wrong and is kept."""
     parent = root / layout.FEATURES
-    for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
-        name = folder.name
-        if _ID.match(name) and (folder / layout.META).is_file() and (kept := repair_meta(folder)):
+    for name in paths.names(parent):
+        folder = parent / name
+        is_feature = _ID.match(name) and paths.is_file(folder / layout.META)
+        data = ours.view(folder / layout.META) if is_feature else None
+        if data is None or without_stray_brace(data) is None or not repair(f"feature:{name}"):
+            continue
+        if kept := repair_meta(folder):
             message = f"one brace was too many; the original is {kept}"
             yield f"feature:{name}", Problem("invalid-json", layout.META, message, repaired=True)
 
 
 def lost(root: Path) -> Iterator[tuple[str, Problem]]:
     """Features that were worked on and have lost their document: no other command sees them any more."""
-    for marks in sorted((root / layout.FEATURES).glob("*/.rondel/request-1.json")):
-        folder = marks.parent.parent
-        if _ID.match(folder.name) and not os.path.lexists(folder / layout.META):
+    for name in paths.names(root / layout.FEATURES):
+        folder = root / layout.FEATURES / name
+        begun = _ID.match(name) and paths.is_there(folder / ".rondel/request-1.json")
+        if begun and not paths.is_there(folder / layout.META):
             repair = f"`git log -- {layout.FEATURES}/{folder.name}` may have it, or put one there by hand"
             yield (
                 f"feature:{folder.name}",
@@ -165,7 +173,7 @@ def repair_meta(folder: Path) -> str | None:
         if data is None or mended is None:
             return None
         number = 1
-        while os.path.lexists(kept := folder / f".meta.invalid-{number}.json"):
+        while paths.is_there(kept := folder / f".meta.invalid-{number}.json"):
             number += 1
         files.write(kept, data)
         files.write(path, mended)

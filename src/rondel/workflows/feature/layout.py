@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rondel.model.decisions import DECISIONS as DECISIONS
 from rondel.workflows.feature.meta import FILE as META
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.place import FEATURES
@@ -11,7 +12,6 @@ TASKS = ARTIFACTS["create-tasks"]
 HISTORY = ".review-history.md"
 HISTORY_KEPT = ".rondel/parts/review-history.md"
 PARTS = ".rondel/parts"
-DECISIONS = ".rondel/decisions"
 
 __all__ = ["FEATURES", "META"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from rondel.model import jsons
 from rondel.workflows.feature.meta import (
     comparable,
     completed_phases,
@@ -34,8 +34,8 @@ class Anomaly:
 def lint(data: bytes) -> tuple[Anomaly, ...]:
     """Every rule these bytes break. A file that is no JSON, or keeps no phases, has only that problem."""
     try:
-        meta = json.loads(data)
-    except (ValueError, RecursionError) as e:
+        meta = jsons.load(data)
+    except ValueError as e:
         return (Anomaly("invalid-json", None, f"not valid JSON: {e}"),)
     return lint_meta(meta)
 

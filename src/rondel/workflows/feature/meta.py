@@ -8,10 +8,10 @@ parsed JSON as it is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 
+from rondel.model import jsons
 from rondel.model.times import has_offset, parse_time
 from rondel.workflows.feature.phases import PHASES, next_after
 
@@ -75,8 +75,8 @@ def _decoded(text: str) -> list[object] | dict[str, object] | None:
     if not text.lstrip().startswith(("[", "{")):
         return None
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = jsons.load(text)
+    except ValueError:
         return None
     return value if isinstance(value, (list, dict)) else None
 

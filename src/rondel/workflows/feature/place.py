@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 
+from rondel import paths
+from rondel.model import jsons
+
+META_MAX = 1_000_000
 FEATURES = "docs/features"
 ELSEWHERE = "the worktree of {feature} is {worktree}; this is {cwd}"
 
@@ -40,7 +43,7 @@ def elsewhere(root: str, feature: str, stored: object, cwd: str) -> str | None:
 
 def repository(cwd: str) -> str | None:
     """The checkout that a folder is in."""
-    at = os.path.abspath(cwd)
+    at = os.path.realpath(cwd)
     while not os.path.exists(os.path.join(at, ".git")):
         above = os.path.dirname(at)
         if above == at:
@@ -63,11 +66,11 @@ def home_of_features(root: str) -> str:
 def owner(root: str) -> str | None:
     """The main checkout, where a feature of it names `root` as its worktree; else None."""
     main = main_checkout(root)
-    names = os.listdir(os.path.join(main, FEATURES)) if main != root and _has_features(main) else []
+    names = paths.names(os.path.join(main, FEATURES)) if main != root and _has_features(main) else []
     for name in names:
         try:
-            with open(os.path.join(main, FEATURES, name, ".meta.json"), "rb") as file:
-                stored = json.load(file).get("worktree")
+            data = paths.read(os.path.join(main, FEATURES, name, ".meta.json"), META_MAX)
+            stored = jsons.load(data).get("worktree")
         except (OSError, ValueError, RecursionError, AttributeError):
             continue
         if isinstance(stored, str) and stored and is_inside(root, resolve(main, stored)):
@@ -76,7 +79,7 @@ def owner(root: str) -> str | None:
 
 
 def _has_features(root: str) -> bool:
-    return os.path.isdir(os.path.join(root, FEATURES))
+    return paths.is_folder(os.path.join(root, FEATURES))
 
 
 def main_checkout(root: str) -> str:
@@ -93,4 +96,4 @@ def main_checkout(root: str) -> str:
     if os.path.basename(os.path.dirname(own)) != "worktrees":
         return root
     common = os.path.dirname(os.path.dirname(own))
-    return os.path.dirname(os.path.abspath(common)) if os.path.basename(common) == ".git" else root
+    return os.path.dirname(os.path.realpath(common)) if os.path.basename(common) == ".git" else root

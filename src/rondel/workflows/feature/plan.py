@@ -281,5 +281,8 @@ def _base(state: State, work: Work) -> Probe:
     make = "make" if work.phase == IMPLEMENT else ""
     begun = (state.identity.branch or "", state.identity.base or "") if state.identity else ("", "")
     return Probe(
-        layout.base(work.folder), "base", (state.branch, make, *begun), title=f"{work.phase}: where to begin"
+        layout.base(work.folder),
+        "base",
+        (state.branch, make, work.configured, *begun),
+        title=f"{work.phase}: where to begin",
     )

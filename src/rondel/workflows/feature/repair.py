@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from rondel.model import jsons
 from rondel.workflows.feature.phases import PHASES
 
 SIZE_MAX = 200_000
@@ -33,7 +32,7 @@ def without_stray_brace(data: bytes) -> bytes | None:
 
 def _parsed(data: bytes) -> dict[str, object] | None:
     try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
+        value = jsons.load(data)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None

@@ -17,7 +17,7 @@ from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
-from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Repairs, SessionRef, Workflow
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.apply import apply
 from rondel.workflows.feature.asking import prompt
@@ -27,7 +27,7 @@ from rondel.workflows.feature.drafts import complaint
 from rondel.workflows.feature.files import lost, mend
 from rondel.workflows.feature.lint import Anomaly
 from rondel.workflows.feature.meta import records, stamped, title, word
-from rondel.workflows.feature.phases import ABANDONED, ARTIFACTS, FINISH, IMPLEMENT, REVIEWED
+from rondel.workflows.feature.phases import ABANDONED, ARTIFACTS, FINISH, IMPLEMENT, REVIEWED, VERIFY
 from rondel.workflows.feature.plan import plan
 from rondel.workflows.feature.read import State, read
 from rondel.workflows.feature.review import parse_review
@@ -120,17 +120,25 @@ class Feature(Workflow[State]):
             return ARTIFACTS[there[-1]]
         return layout.draft(read_work(state.files, there[-1]).folder, number)
 
-    def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
+    def doctor(self, root: str, *, repair: Repairs) -> Iterable[tuple[str, Problem]]:
         """See `Workflow`."""
-        return [*(mend(Path(root)) if repair else ()), *lost(Path(root))]
+        return [*mend(Path(root), repair), *lost(Path(root))]
 
     def changes_code(self, state: State | None) -> bool:
         """See `Workflow`. Phases before the implementation leave documents only."""
         return state is None or state.reaches(IMPLEMENT)
 
     def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
-        """See `Workflow`."""
-        return brought_tests(look) if not given.checks and self.changes_code(state) else ()
+        """See `Workflow`. What a session's own files say is to be run is no more trusted than they are."""
+        if given.checks or not self.changes_code(state):
+            return
+        found = brought_tests(look, state.branch if state is not None else "")
+        yield from found
+        known = {one.text.partition("\n")[0] for one in found}
+        works = [read_work(state.files, phase) for phase in (IMPLEMENT, VERIFY)] if state is not None else []
+        for work in works:
+            if work.base is not None and work.base.checks and work.base.checks not in known:
+                yield Brought(f"tests recorded for {work.phase}", work.base.checks)
 
     def settings(self) -> Mapping[str, object]:
         """See `Workflow`."""

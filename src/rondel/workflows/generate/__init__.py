@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rondel.workflows.generate.profiles.base import WorkflowProfile as WorkflowProfile
     from rondel.workflows.generate.profiles.discover import load_profile as load_profile
     from rondel.workflows.generate.profiles.discover import profile_names as profile_names
+    from rondel.workflows.generate.profiles.imported import import_profile as import_profile
     from rondel.workflows.generate.status import status_text as status_text
     from rondel.workflows.generate.workflow import Generate as Generate
 
@@ -31,6 +32,7 @@ _HOMES = {
     "WorkflowStage": "models",
     "WorkflowState": "models",
     "WorkflowStatus": "models",
+    "import_profile": "profiles.imported",
     "load_profile": "profiles.discover",
     "profile_names": "profiles.discover",
     "status_text": "status",

@@ -29,7 +29,7 @@ LINE_MAX = 4_000  # of the line above a block
 
 # What stands between blanks is stripped by code: two repetitions side by side would take
 # the square of a line's length.
-_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})(.*)")
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,}+|~{3,}+)(.*)")
 _MARKER = re.compile(r"[ \t]*<<<[ \t]*FILE:(.*)>>>[ \t]*")
 _MARKER_END = re.compile(r"[ \t]*<<<[ \t]*END(?:[ _-]*FILE)?[^>]*>>>[ \t]*", re.IGNORECASE)
 _KEYED = re.compile(
@@ -38,11 +38,11 @@ _KEYED = re.compile(
 )
 _LABEL = re.compile(r"(?:file(?:name| name| ?path)?|path|datei)\s*:\s*", re.IGNORECASE)
 _COMMENTS = (
-    re.compile(r"[ \t]*(?://+|#+|--+|;+|%+)(.*)"),
-    re.compile(r"[ \t]*/\*+(.*)\*/[ \t]*"),
-    re.compile(r"[ \t]*<!--(.*)-->[ \t]*"),
+    re.compile(r"[ \t]*+(?://++|#++|--++|;++|%++)(.*)"),
+    re.compile(r"[ \t]*+/\*(.*)\*/[ \t]*+"),
+    re.compile(r"[ \t]*+<!--(.*)-->[ \t]*+"),
 )
-_NAME = re.compile(r"[^\s`'\"<>|]*[\w-]+\.[A-Za-z][A-Za-z0-9]{0,9}")
+_NAME = re.compile(r"[^\s`'\"<>|]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,9}")
 _BARE = ("Dockerfile", "Makefile")
 
 

@@ -12,22 +12,24 @@ from importlib.resources import files as resources
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.changes import Document
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.digests import digest
 from rondel.model.names import inside, is_safe_name, safe_name, slug
 from rondel.model.times import stamp
-from rondel.model.workflow import SessionRef
+from rondel.model.workers import AskProgram, ask_nobody
+from rondel.model.workflow import Claim, SessionRef, unclaimed
 from rondel.store import documents as store
 from rondel.store import files, ours
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.generate import layout
 from rondel.workflows.generate.cycles import validate_cycles
-from rondel.workflows.generate.documents import newest
 from rondel.workflows.generate.models import CycleConfig, CycleState, WorkflowState, WorkflowStatus
 from rondel.workflows.generate.profiles.base import WorkflowProfile
-from rondel.workflows.generate.profiles.discover import MODULE, load_profile, profile_names
+from rondel.workflows.generate.profiles.discover import load_profile, profile_names
+from rondel.workflows.generate.profiles.imported import MODULE
 from rondel.workflows.generate.read import State, read
 
 SOURCE_MAX = 2_000_000  # characters of source code a session takes in
@@ -61,13 +63,15 @@ def start(
     base: Path | None = None,
     at: datetime | None = None,
     admits: Admits = admits_nothing,
+    ask: AskProgram = ask_nobody,
+    claim: Claim = unclaimed,
 ) -> SessionRef:
     """A new session: everything is checked before anything is written; `session.json` comes last.
 
     Paths in the wish are relative to `base`, the repository when not given. A profile of the
-    repository's is run where `admits` says that the person consented to it.
+    repository's is run, by `ask`, where `admits` says that the person consented to it.
     """
-    profile = load_profile(wish.profile, root, admits)
+    profile = load_profile(wish.profile, root, admits, ask)
     sources, inherited = _sources(root, wish, base or root)
     context: dict[str, Any] = {**inherited, **wish.context}
     if wish.with_tests:
@@ -83,6 +87,8 @@ def start(
     inputs = dict(_inputs(root, context, base or root))
     now = stamp(at or datetime.now(UTC))
     folder = _claim(root, context)
+    ref = SessionRef("generate", folder.name, f"{layout.SESSIONS}/{folder.name}")
+    claim(ref)
     _leave_texts(folder / layout.INPUTS, inputs)
     _leave_texts(folder / layout.SOURCES, sources)
     session = WorkflowState(
@@ -98,10 +104,10 @@ def start(
     session.current_cycle_index = open_[0]
     request = {"schema_version": 1, "at": now, **wish.request}
     files.make_folder(folder / ".rondel")
-    ours.ignore_runtime(folder / ".rondel")
+    ours.keep_out_of_git(folder / ".rondel")
     files.write(folder / layout.request(1), store.dump(_document(request)))
     files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
-    return SessionRef("generate", folder.name, f"{layout.SESSIONS}/{folder.name}")
+    return ref
 
 
 def _document(given: Mapping[str, object]) -> Document:
@@ -157,11 +163,9 @@ def _in_repository(root: Path, base: Path, name: str, what: str) -> Path:
 
 def _text(path: Path, size_max: int) -> str:
     try:
-        data = path.read_bytes() if path.stat().st_size <= size_max else None
+        data = paths.read(path, size_max)
     except OSError as e:
         raise UsageError(f"{path} cannot be read: {e.strerror}") from e
-    if data is None:
-        raise UsageError(f"{path} is larger than {size_max} bytes")
     return data.decode("utf-8-sig", errors="replace")
 
 
@@ -204,18 +208,18 @@ def _matching(root: Path, base: Path, pattern: str) -> Iterator[tuple[str, str]]
     if pattern.startswith("/") or ".." in PurePosixPath(pattern).parts:
         raise UsageError(f"--source-files {pattern!r} must be relative and without '..'")
     for folder in dict.fromkeys((base.resolve(), top)):
-        paths = [p for p in sorted(folder.glob(pattern)) if p.is_file() and not p.is_symlink()]
-        inner = [p for p in paths if p.resolve().is_relative_to(top) and ".git" not in p.parts]
+        matched = [p for p in sorted(folder.glob(pattern)) if p.is_file() and not p.is_symlink()]
+        inner = [p for p in matched if p.resolve().is_relative_to(top) and ".git" not in p.parts]
         if inner:
             for path in inner:
-                yield str(path.resolve().relative_to(top)), _text(path, SOURCE_MAX)
+                yield str(path.resolve().relative_to(top)), _text(path.resolve(), SOURCE_MAX)
             return
 
 
 def find_session(root: Path, name: str) -> State:
     """A session by any unique part of its id."""
     parent = root / layout.SESSIONS
-    there = sorted(p.name for p in parent.iterdir() if is_safe_name(p.name)) if parent.is_dir() else []
+    there = [name for name in paths.names(parent) if is_safe_name(name)]
     names = [n for n in there if n == name] or [n for n in there if name in n]
     if len(names) != 1:
         words = (
@@ -227,14 +231,8 @@ def find_session(root: Path, name: str) -> State:
 
 
 def finished_code(state: State) -> dict[str, str]:
-    """The newest code of every completed cycle; of a v2 session, its last iteration's."""
-    places: dict[str, str] = {}
-    for track in state.tracks:
-        if state.flat:
-            places |= _last_iteration(state, track.cycle.current_iteration)
-        elif track.cycle.status is WorkflowStatus.COMPLETED:
-            places |= {name: a.path for name, a in newest(track.cycle.artifacts).items()}
-    return {name: _there(state, path) for name, path in sorted(places.items())}
+    """The newest code of every completed cycle, by its path in the project."""
+    return {name: _there(state, path) for name, path in sorted(state.code.items())}
 
 
 def _there(state: State, path: str) -> str:
@@ -242,15 +240,6 @@ def _there(state: State, path: str) -> str:
     if text is None:
         raise RondelError(f"{state.ref.folder}/{path} is gone; bring it back, or retry its cycle")
     return text
-
-
-def _last_iteration(state: State, last: int) -> dict[str, str]:
-    for number in range(last, 0, -1):
-        folder = f"iteration-{number}/code"
-        names = list(layout.below(state.files, folder))
-        if names:
-            return {n.removeprefix(f"{folder}/"): n for n in names}
-    return {}
 
 
 # -- taking the code over -----------------------------------------------------------------------
@@ -299,7 +288,7 @@ def copies(root: Path, state: State, into: str = "") -> list[Copy]:
             raise UnsafePath(
                 f"the file {path!r} would change the repository's own files; choose another folder"
             )
-        place = files.safe_join(root, path)
+        place = files.real_path(root, path)
         data = files.read(place)
         old = None if data is None else data.decode(errors="replace")
         theirs = data is not None and old != text and left.get(path) != digest(data)
@@ -312,7 +301,7 @@ def copy_code(root: Path, ref: SessionRef, chosen: Iterable[Copy]) -> list[str]:
     done: list[str] = []
     record = ours.document(root / ref.folder, layout.APPLIED)
     for copy in chosen:
-        place = files.safe_join(root, copy.path)
+        place = files.real_path(root, copy.path)
         now = files.read(place)
         if (None if now is None else now.decode(errors="replace")) != copy.old:
             raise RondelError(f"{copy.path} has changed since the diff was shown; run it again")

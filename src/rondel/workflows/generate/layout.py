@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rondel.model.decisions import DECISIONS
 from rondel.model.snapshot import Snapshot
 from rondel.workflows.generate.models import WorkflowPhase, WorkflowStage
 
@@ -75,7 +76,7 @@ class Paths:
 
     def decision(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
         """What a person said of a stage's file."""
-        return f".rondel/decisions/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.json"
+        return f"{DECISIONS}/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.json"
 
     def gate(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
         """What an agent said of it."""

@@ -29,7 +29,7 @@ def profile_of(state: State) -> WorkflowProfile:
     """The profile of a session. RondelError when it is not installed, or is broken."""
     if state.session is None:
         raise RondelError(f"{state.ref.name} cannot be read; see `rondel doctor`")
-    return load_profile(state.session.profile_name, state.root, state.admits)
+    return load_profile(state.session.profile_name, state.root, state.admits, state.ask)
 
 
 def render(state: State, track: Track) -> PromptPlan:

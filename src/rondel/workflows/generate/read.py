@@ -11,8 +11,9 @@ from types import MappingProxyType
 from rondel.model.changes import Document
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.marks import signature, unsigned
-from rondel.model.snapshot import Snapshot, is_deep
+from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
+from rondel.model.workers import AskProgram, ask_nobody
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.model.written import is_theirs
 from rondel.workflows.generate import documents, layout, v2
@@ -271,6 +272,7 @@ class State:
     flat: bool = False
     problems: tuple[Problem, ...] = ()
     admits: Admits = admits_nothing  # which profile of the repository's may run
+    ask: AskProgram = ask_nobody  # runs it
 
     @cached_property
     def tracks(self) -> tuple[Track, ...]:
@@ -301,6 +303,16 @@ class State:
         return tuple(t.cycle.type for t in done if not t.made)
 
     @property
+    def code(self) -> dict[str, str]:
+        """Where the code of each completed cycle is, by its path in the project; of v2 the last one."""
+        if self.flat:
+            return _last_iteration(
+                self.files, max((t.cycle.current_iteration for t in self.tracks), default=0)
+            )
+        done = (t.cycle for t in self.tracks if t.cycle.status is WorkflowStatus.COMPLETED)
+        return {name: a.path for cycle in done for name, a in documents.newest(cycle.artifacts).items()}
+
+    @property
     def root(self) -> Path | None:
         """The repository, where the session is on a disk."""
         return Path(self.files.place).parents[2] if self.files.place else None
@@ -310,11 +322,11 @@ def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> Stat
     """What the files show. Total."""
     raw = files.json(layout.SESSION)
     request = read_request(files, given.settings)
-    if not isinstance(raw, dict) or is_deep(raw):
+    if not isinstance(raw, dict):
         missing = Problem(
             "session-invalid",
             layout.SESSION,
-            "it is nested too deeply" if isinstance(raw, dict) else "it is not a JSON object",
+            "it is not a JSON object, or one that is too large or nested too deeply",
             "restore it, or start another session",
         )
         return State(ref, files, {}, None, request, problems=(missing,))
@@ -324,7 +336,16 @@ def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> Stat
     if wrong:
         session, problem = None, Problem("cycle-invalid", layout.SESSION, wrong, documents.DAMAGED)
     problems = (problem,) if problem else ()
-    return State(ref, files, raw, session, request, flat, problems, given.admits)
+    return State(ref, files, raw, session, request, flat, problems, given.admits, given.ask)
+
+
+def _last_iteration(files: Snapshot, last: int) -> dict[str, str]:
+    for number in range(last, 0, -1):
+        folder = f"iteration-{number}/code"
+        names = list(layout.below(files, folder))
+        if names:
+            return {n.removeprefix(f"{folder}/"): n for n in names}
+    return {}
 
 
 def read_request(files: Snapshot, settings: Mapping[str, object] = MappingProxyType({})) -> Request:

@@ -87,7 +87,7 @@ def _status(state: State, session: WorkflowState, question: str | None) -> Statu
 def _next(state: State, session: WorkflowState, open_: Sequence[Decide]) -> str:
     match session.status:
         case WorkflowStatus.COMPLETED:
-            return command_line("generate", "apply", state.ref.id)
+            return command_line("generate", "apply", state.ref.id) if state.code else ""
         case WorkflowStatus.CANCELLED | WorkflowStatus.SKIPPED:
             return ""
         case WorkflowStatus.ERROR if not state.due:

@@ -11,7 +11,7 @@ COUNTS = ("issues_total", "issues_critical", "missing_inputs")
 TEXT_MAX = 2_000_000
 BLOCKS_MAX = 20
 _BLOCK = re.compile(r"^[ \t>]*@@@REVIEW_META[ \t]*\n(.*?)^[ \t>]*@@@[ \t]*$", re.DOTALL | re.MULTILINE)
-_LINE = re.compile(r"[ \t>]*[*`-]*[ \t]*(\w+)[*`]*[ \t]*:(.*)")
+_LINE = re.compile(r"[ \t>]*+[*`-]*+[ \t]*+(\w++)[*`]*+[ \t]*+:(.*)")
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,17 @@ never simply clean.
 
 from __future__ import annotations
 
+import errno
 import json
-import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.names import inside
 from rondel.model.trouble import machine
@@ -67,14 +69,19 @@ def answer(asked: Asked, run: Run) -> str:
     lines = changed_lines(_diff(asked.prompt))
     files, skipped = read_changed(asked.cwd, lines)
     with tempfile.TemporaryDirectory(prefix="rondel-checks-") as scratch:
-        return analyse(re.sub(r"-\d+$", "", seat), files, run, Path(scratch), skipped)
+        shown = partial(run, shown=(scratch,))
+        return analyse(re.sub(r"-\d+$", "", seat), files, shown, Path(scratch), skipped)
 
 
 def _diff(prompt: str) -> str:
-    match = re.search(r"^(`{3,})diff\n(.*?)^\1$", prompt, re.MULTILINE | re.DOTALL)
-    if match is None:
-        raise RondelError("the prompt holds no diff; checks read the change from a block fenced as diff")
-    return match[2]
+    lines = prompt.split("\n")
+    closings = {line: at for at, line in enumerate(lines) if line.startswith("```")}  # the last of each
+    for start, line in enumerate(lines):
+        fence = line.removesuffix("diff")
+        is_opening = fence != line and fence.startswith("```") and not fence.strip("`")
+        if is_opening and closings.get(fence, -1) > start:
+            return "".join(f"{one}\n" for one in lines[start + 1 : lines.index(fence, start)])
+    raise RondelError("the prompt holds no diff; checks read the change from a block fenced as diff")
 
 
 def changed_lines(diff: str) -> dict[str, frozenset[int]]:
@@ -104,13 +111,12 @@ def read_changed(root: Path, lines: Mapping[str, frozenset[int]]) -> tuple[list[
 
 def _read(root: Path, path: str) -> tuple[bytes | None, str]:
     try:
-        full = root / inside(path, "changed file")
-        if not full.resolve().is_relative_to(root.resolve()) or full.is_symlink() or not full.is_file():
-            return None, "it is not a regular file"
-        with machine("read", full), full.open("rb") as f:
-            size = os.fstat(f.fileno()).st_size  # as much memory as there is to read, not as there may be
-            data = f.read(min(size, FILE_BYTES_MAX + 1))
-    except (OSError, UnsafePath) as e:
+        full = root.resolve() / inside(path, "changed file")
+        with machine("read", full):
+            data = paths.beginning(full, FILE_BYTES_MAX + 1)
+    except OSError as e:
+        return None, "a symbolic link is on its path" if e.errno == errno.ELOOP else e.strerror or str(e)
+    except UnsafePath as e:
         return None, str(e)
     return (data, "") if len(data) <= FILE_BYTES_MAX else (None, f"it has more than {FILE_BYTES_MAX} bytes")
 
@@ -169,6 +175,8 @@ def _secret_lines(files: Iterable[ChangedFile], run: Run, scratch: Path) -> froz
     """Where a secret stands: such a line is quoted by nobody, whatever else is wrong with it."""
     wanted = [f for f in {file.path: file for file in files}.values() if SECRETS.wants(f)]
     looked = _look(SECRETS, wanted, run, scratch) if wanted else Looked()
+    if looked.trouble:  # nobody looked: any line may be one
+        return frozenset((file.path, line) for file in wanted for line in file.changed)
     return frozenset((hit.path, hit.line) for hit in looked.hits)
 
 

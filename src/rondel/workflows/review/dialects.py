@@ -116,7 +116,7 @@ def _under_heading(lines: Iterable[Line]) -> Iterator[str]:
 
 def _bare(text: str) -> str:
     """A line without what stands before its first letter: a number, a bullet, an emoji."""
-    return re.sub(r"^(?:\d+\.|[\W\d_])+", "", text)
+    return re.sub(r"^[\W\d_]+", "", text)
 
 
 def _canonical(statement: str) -> str | None:
@@ -157,7 +157,7 @@ _NUMBERED = re.compile(
     r"|[A-Z]{1,2}-?\d{1,3}\s*[.):\u2013\u2014-]\s*|\[\w{1,4}\]\s*"
 )
 _NAMED = re.compile(
-    r"(?:blocker|issue|finding|suggestion|should[\s-]?fix)\s*#?\d*\s*[:.\u2013\u2014-]\s*", re.IGNORECASE
+    r"(?:blocker|issue|finding|suggestion|should[\s-]?fix)\s*+#?\d*+\s*+[:.\u2013\u2014-]\s*+", re.IGNORECASE
 )
 _EMOJI = re.compile(r"[^\w\s\"'`(\[<{@#&/.\u201c\u2018*-]+\s*")
 
@@ -256,7 +256,7 @@ def _rows(lines: Iterable[Line]) -> Iterator[str]:
         text = line.text.strip()
         if line.code or not text.startswith("|"):
             below = False
-        elif re.fullmatch(r"[|:\s-]*-[|:\s-]*", text):
+        elif re.fullmatch(r"[|:\s]*+-[|:\s-]*+", text):
             below = True
         elif below:
             cells = [cell.strip() for cell in text.strip("|").split("|")]
@@ -295,7 +295,7 @@ _FIELD = re.compile(
 )
 _PROBLEM = ("issue", "problem", "description", "why it matters", "why this blocks", "impact")
 _SUGGESTION = ("suggestion", "suggested fix", "fix", "recommendation")
-_BY = re.compile(r"\s+(?:\u2014|\u2013|--|-)\s+(@[\w-]+(?:\s*(?:,|and|&)\s*@[\w-]+)*).*$")
+_BY = re.compile(r"(?<!\s)\s++(?:\u2014|\u2013|--?)\s++(@[\w-]++(?:\s*+(?:,|and|&)\s*+@[\w-]++)*)(?s:.*)$")
 
 
 def _fields(lines: Iterable[Line]) -> dict[str, str]:
@@ -334,7 +334,7 @@ def _finding(title: str, lines: Sequence[Line], category: Category | None) -> Fi
         problem=clean(problem, TEXT_MAX),
         suggestion=clean("\n\n".join(fields[n] for n in _SUGGESTION if fields.get(n)), TEXT_MAX),
         evidence=clean(fields.get("evidence"), TEXT_MAX),
-        reviewer=one_line(", ".join(re.findall(r"[\w-]+-\d+", who)), TITLE_MAX),
+        reviewer=one_line(", ".join(re.findall(r"(?<![\w-])[\w-]+-\d+", who)), TITLE_MAX),
     )
 
 
@@ -362,7 +362,7 @@ def _location(fields: Mapping[str, str]) -> tuple[str | None, int | None, int | 
     if _NOWHERE.match(plain(first)):
         return None, None, None
     quoted = re.search(r"`([^`]+)`", first)
-    path = quoted[1] if quoted else re.split(r",\s|;\s|\s+and\s+|\s+[\u2013\u2014]\s+", first)[0]
+    path = quoted[1] if quoted else re.split(r"[,;]\s|(?<!\s)\s++(?:and|[\u2013\u2014])\s", first)[0]
     beside = re.search(r"\blines?\b(.*)", first, re.IGNORECASE)
     numbers = fields.get("lines") or fields.get("line") or (beside[1] if beside else "")
     lines = re.search(r"\d+(?: ?[-\u2013] ?L?\d+)?", numbers)

@@ -74,7 +74,7 @@ def _readings(evidence: str) -> list[list[str]]:
         plain,
         "\n".join(lines).splitlines(),
         [re.sub(r"^[+\- ]", "", line) for line in plain],
-        [re.sub(r"^\s*[+\-]?\s*L?\d+\s*[:|]?\s?[+\-]?", "", line) for line in plain],
+        [re.sub(r"^\s*+(?:[+\-]\s*+)?L?\d+\s*[:|]?\s?[+\-]?", "", line) for line in plain],
     ]
 
 

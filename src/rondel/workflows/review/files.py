@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from typing import Protocol
 
+from rondel import paths
 from rondel.errors import NothingToDo, RondelError, UsageError
 from rondel.model.changes import Document
 from rondel.model.digests import digest
+from rondel.model.jsons import parse_json
 from rondel.model.refs import END
-from rondel.model.snapshot import parse_json
+from rondel.model.snapshot import FrozenSnapshot, Snapshot
 from rondel.model.times import stamp
+from rondel.model.trouble import machine
 from rondel.model.workflow import Look, SessionRef
 from rondel.store import documents, files, ours
 from rondel.store.lease import Lease
@@ -30,7 +33,8 @@ from rondel.workflows.review.probes import is_empty, is_same, look_moved
 from rondel.workflows.review.read import ReviewState, carried_from, phase_due
 from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, requests_in
 from rondel.workflows.review.rounds import Resolution
-from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of, without_filter
+from rondel.workflows.review.standards import files_at
+from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of, shipped, without_filter
 from rondel.workflows.review.team import CHECKS, QUICK, TEAM, Reviewer, own_personas, parse_team
 from rondel.workflows.review.workflow import Review
 
@@ -54,6 +58,7 @@ class Wish:
     again: bool = False  # a new round though nothing changed
     restart: bool = False  # put an unfinished round aside
     settings: Mapping[str, object] = field(default_factory=dict)
+    personas: Mapping[str, str] = field(default_factory=dict)  # the repository's own
     kind_of: Callable[[str], str] = lambda _: "checks"  # which kind of agent has a role
 
     @property
@@ -73,20 +78,45 @@ class Opened:
     lease: Lease | None = None
 
 
-Hold = Callable[[SessionRef], Lease]  # takes a session's lease; Held when somebody drives it
+class Owner(Protocol):
+    """Whose reviews these are: which sessions are theirs, and what in them counts."""
+
+    def settings_for(self, workflow: str, change: tuple[str, str] | None) -> Mapping[str, object]:
+        """The settings that count for judging a change: those of its base."""
+        ...
+
+    def hold(self, ref: SessionRef) -> Lease:
+        """The lease of a session; refused for one that is not theirs, or that somebody drives."""
+        ...
+
+    def claim(self, ref: SessionRef) -> None:
+        """Record that a session is begun, before anything is in its folder."""
+        ...
+
+    def is_recorded(self, ref: SessionRef) -> bool:
+        """Whether they began or adopted a session: what others said and accepted is not carried on."""
+        ...
+
+    def files(self, ref: SessionRef) -> Snapshot:
+        """The files of a session, without what does not count."""
+        ...
+
+    def seal(self, ref: SessionRef, path: str, data: bytes) -> bytes:
+        """A decision of theirs, so that it counts in a session."""
+        ...
 
 
-def place(root: Path, branch: str, day: date) -> SessionRef:
+def place(root: Path, branch: str, day: date, taken: Container[str] = ()) -> SessionRef:
     """The session of a branch on a day, whether it is there yet or not.
 
     Two branches that would share a folder get different ones: the branch is recorded in
-    `state.json`; where it is not, the folder is ours.
+    `state.json`; where it is not, the folder is ours. Folders that are `taken` are nobody's.
     """
     for again in range(1, AGAIN_MAX):
         name = session_name(day, branch, again)
         ref = SessionRef(Review.name, name, f"{layout.SESSIONS}/{name}")
         state = state_of(root, ref)
-        if state.branch in (None, branch) and not state.is_flat:
+        if ref.folder not in taken and state.branch in (None, branch) and not state.is_flat:
             return ref
     raise UsageError(
         f"there are more than {AGAIN_MAX} sessions of {day} for {branch!r}; close or delete some"
@@ -133,45 +163,63 @@ def _today(look: Look) -> date:
     return look.at.astimezone().date()
 
 
-def start(root: Path, look: Look, wish: Wish, hold: Hold | None = None) -> Opened:
+def start(root: Path, look: Look, wish: Wish, owner: Owner | None = None) -> Opened:
     """Resume the unfinished round of this change's branch, or open the next. NothingToDo writes nothing.
 
-    A session is changed only with its lease. One that `hold` took is given back with it.
+    A session is changed only with its lease. One that the `owner` took is given back with it.
     """
-    _team(root, wish)
+    hold = owner.hold if owner else None
     pins = pin(wish.target, look, given=wish.given)
-    state = state_of(root, place(root, pins.branch, _today(look)))
+    if owner:
+        change = None if pins.given else (pins.base, pins.head)
+        wish = replace(wish, settings=owner.settings_for(Review.name, change))
+    wish = replace(wish, personas=personas_of(root, pins, look))
+    _team(wish)
+    taken = _brought(pins, look, owner)
+    state = state_of(root, place(root, pins.branch, _today(look), taken))
     under_way = bool(state.rounds) and not state.is_complete and not wish.restart
     if not under_way and _is_nothing(pins, look):
         raise nothing(wish.target, pins.left_out)
     files.make_folder(root / layout.SESSIONS)
     with locked(root / layout.SESSIONS):
-        state = state_of(root, place(root, pins.branch, _today(look)))
+        state = state_of(root, place(root, pins.branch, _today(look), taken))
         if not state.rounds and not wish.restart:
-            state = _about(_unfinished(root, pins.branch), pins, look) or state
-        if not (root / state.ref.folder).is_dir():  # nobody can drive it before we leave the lock
-            opened = _open(root, state, wish, pins, look)
+            earlier = [s for s in _unfinished(root, pins.branch) if s.ref.folder not in taken]
+            state = _about(earlier, pins, look) or state
+        if not paths.is_folder(root / state.ref.folder):  # nobody can drive it before we leave the lock
+            opened = _open(root, state, wish, pins, look, owner)
             return replace(opened, lease=hold(opened.ref) if hold else None)
         with ExitStack() as stack:
-            lease = stack.enter_context((hold or _hold_in(root))(state.ref))
-            opened = _resume_or_open(root, state_of(root, state.ref), wish, pins, look)
+            lease = stack.enter_context(hold(state.ref)) if hold else None
+            opened = _resume_or_open(root, state_of(root, state.ref), wish, pins, look, owner)
             if hold:
                 stack.pop_all()
                 return replace(opened, lease=lease)
         return opened
 
 
-def _hold_in(root: Path) -> Hold:
-    return lambda ref: Lease.take(root / ref.folder / layout.RUN, ref.name)
+def _brought(pins: Pins, look: Look, owner: Owner | None) -> frozenset[str]:
+    """The sessions that come with the change and are not the owner's: reviewed, and counting for nothing.
+
+    Also where the owner's word for this process would adopt any other one.
+    """
+    if owner is None:
+        return frozenset()
+    folders = shipped(pins, look)
+    return frozenset(
+        f for f in folders if not owner.is_recorded(SessionRef(Review.name, f.rpartition("/")[2], f))
+    )
 
 
-def _resume_or_open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -> Opened:
+def _resume_or_open(
+    root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look, owner: Owner | None
+) -> Opened:
     if state.rounds and not state.is_complete:
         if not wish.restart:
-            return _go_on(root, state, wish, pins, look)
+            return _go_on(root, state, wish, pins, look, owner)
         _set_round_aside(root, state)
         state = state_of(root, state.ref)
-    return _open(root, state, wish, pins, look)
+    return _open(root, state, wish, pins, look, owner)
 
 
 def _is_nothing(pins: Pins, look: Look) -> bool:
@@ -204,15 +252,15 @@ def _is_about(state: ReviewState, at: RoundFiles, pins: Pins, look: Look) -> boo
 # -- going on --------------------------------------------------------------------------------
 
 
-def _go_on(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -> Opened:
+def _go_on(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look, owner: Owner | None) -> Opened:
     """Resume a round as it was asked for; a new team is a new request for the same round."""
     notes = []
     pinned = state.pins
     if pinned is None or not requests_in(state.files):
-        _write_request(root, state, _request(root, state, wish, look), pins, state.at.number)
+        _write_request(root, state, _request(root, state, wish, look, owner), pins, state.at.number)
     elif wish.changes_the_team or wish.requirements is not None:
         old = request_for(state.files, state.at.number)
-        new = _request(root, state, wish, look)
+        new = _request(root, state, wish, look, owner)
         kept = {**vars(new), "target": old.target, "carried": old.carried, "since": old.since}
         _write_request(
             root,
@@ -240,7 +288,7 @@ def _set_round_aside(root: Path, state: ReviewState) -> None:
     """Put an unfinished round out of the way, under a name that says so."""
     folder = root / state.ref.folder
     at = state.at
-    if os.path.lexists(folder / at.folder):
+    if paths.is_there(folder / at.folder):
         ours.put_aside(folder, folder / at.folder, at.folder, SET_ASIDE)
     _set_parts_aside(folder, at.number)
 
@@ -258,7 +306,7 @@ def _set_parts_aside(folder: Path, number: int) -> None:
 # -- opening ---------------------------------------------------------------------------------
 
 
-def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) -> Opened:
+def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look, owner: Owner | None) -> Opened:
     """Open the next round. Its folder is made last: until then it does not exist."""
     number = state.resolution.current_round
     if not wish.again and (done := _same_as(state, pins, look)):
@@ -274,11 +322,13 @@ def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) ->
             f"round {number} would be more than review.rounds_max = {limit}; "
             f"raise it, or close the session: rondel review close"
         )
-    request = _request(root, state, wish, look)
+    request = _request(root, state, wish, look, owner)
     folder = root / state.ref.folder
+    if owner and not folder.is_dir():
+        owner.claim(state.ref)
     ours.own(folder / layout.RONDEL, is_folder=True)
     _set_parts_aside(folder, number)
-    _keep_accepted(root, state, pins.branch)
+    _keep_accepted(root, state, pins.branch, owner)
     if wish.requirements is not None:
         _write_requirements(root, state, wish.requirements)
     _write_request(root, state, request, pins, number)
@@ -287,22 +337,34 @@ def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look) ->
     files.make_folder(folder / round_files(number).reviews)
     _note(folder, state, (Phase.CONTEXT, number), pins.branch, stamp(look.at))
     notes = [f"{len(request.carried)} open findings are carried into this round"] if request.carried else []
+    if wish.personas != own_personas(DiskSnapshot(root)):
+        notes.append(f"{layout.PERSONAS} is changed by what is reviewed: reviewers are those of its base")
+    if (root / layout.PERSONAS).is_symlink():
+        notes.append(f"{layout.PERSONAS} is behind a symbolic link: the reviewers in it are not read")
     if pins.left_out:
         notes.append(without_filter(pins.left_out))
     return Opened(state.ref, number, resumed=False, notes=tuple(notes))
 
 
-def _keep_accepted(root: Path, state: ReviewState, branch: str) -> None:
+def _counting(root: Path, branch: str, owner: Owner | None) -> list[ReviewState]:
+    """The sessions of a branch that are the owner's, as far as they count, newest first."""
+    found = sessions_of(root, branch)
+    if owner is None:
+        return found
+    return [ReviewState(s.ref, owner.files(s.ref)) for s in found if owner.is_recorded(s.ref)]
+
+
+def _keep_accepted(root: Path, state: ReviewState, branch: str, owner: Owner | None) -> None:
     """What a person accepted on this branch on another day stays so: a new session gets the decisions."""
     if state.rounds:
         return
     folder = root / state.ref.folder
-    for earlier in sessions_of(root, branch):
+    for earlier in _counting(root, branch, owner):
         for name in sorted(n for n in earlier.files.names(layout.DECISIONS) if n.startswith("accept-")):
             path = f"{layout.DECISIONS}/{name}"
             data = earlier.files.data(path)
-            if data is not None and not (folder / path).is_file():
-                ours.write(folder, path, data)
+            if data is not None and not paths.is_file(folder / path):
+                ours.write(folder, path, owner.seal(state.ref, path, data) if owner else data)
 
 
 def _same_as(state: ReviewState, pins: Pins, look: Look) -> int | None:
@@ -315,11 +377,11 @@ def _bytes(text: str) -> bytes:
     return (text if text.endswith("\n") else text + "\n").encode("utf-8", "replace")
 
 
-def _request(root: Path, state: ReviewState, wish: Wish, look: Look) -> Request:
+def _request(root: Path, state: ReviewState, wish: Wish, look: Look, owner: Owner | None) -> Request:
     """Everything that running and resuming the round needs."""
-    team = _team(root, wish)
+    team = _team(wish)
     roles = [LEAD, REFUTER, *(r.role for r in team)]
-    carried, since = _carried(root, state, wish, look)
+    carried, since = _carried(root, state, wish, look, owner)
     settings = wish.settings
 
     def number(key: str, default: int) -> int:
@@ -341,17 +403,30 @@ def _request(root: Path, state: ReviewState, wish: Wish, look: Look) -> Request:
     )
 
 
-def _team(root: Path, wish: Wish) -> tuple[Reviewer, ...]:
+def personas_of(root: Path, pins: Pins, look: Look) -> dict[str, str]:
+    """The repository's own reviewers: at the base of a change that touches them, else where they are."""
+    spec = f":(top,literal){layout.PERSONAS}"
+    names = look.git("diff", "--name-only", "--no-renames", "-z", END, pins.base, pins.head, "--", spec)
+    if pins.given or not names:
+        return own_personas(DiskSnapshot(root))
+    there = files_at(pins.base, look)
+    found = {name: there.content(name) for name in there.names if name.startswith(f"{layout.PERSONAS}/")}
+    return own_personas(FrozenSnapshot({name: data for name, data in found.items() if data is not None}))
+
+
+def _team(wish: Wish) -> tuple[Reviewer, ...]:
     by_checks = wish.kind_of("review.reviewer") == "checks"
     usual = CHECKS if by_checks else TEAM
     if wish.quick:
         usual = "quality:1,security:1" if by_checks else QUICK
     configured = wish.settings.get("team")
     text = wish.team or (configured if isinstance(configured, str) and not wish.quick else "") or usual
-    return parse_team(text, own_personas(DiskSnapshot(root)), wish.one_offs)
+    return parse_team(text, wish.personas, wish.one_offs)
 
 
-def _carried(root: Path, state: ReviewState, wish: Wish, look: Look) -> tuple[list[Document], dict[str, str]]:
+def _carried(
+    root: Path, state: ReviewState, wish: Wish, look: Look, owner: Owner | None
+) -> tuple[list[Document], dict[str, str]]:
     """The open findings of the last complete round on the branch, and where they come from."""
     done = [r for r in state.rounds if r.complete]
     if done:
@@ -359,7 +434,7 @@ def _carried(root: Path, state: ReviewState, wish: Wish, look: Look) -> tuple[li
         rows = carried_from(state.files, state.rounds, number + 1, state.ref.id)
         return rows, _origin(state, number)
     branch = state.branch or pin(wish.target, look, given=wish.given, dry=True).branch
-    for earlier in sessions_of(root, branch):
+    for earlier in _counting(root, branch, owner):
         done = [r for r in earlier.rounds if r.complete]
         if earlier.ref.id != state.ref.id and done:
             number = done[-1].number
@@ -403,7 +478,7 @@ def _note(folder: Path, state: ReviewState, due: tuple[Phase, int], branch: str,
     """`state.json` says the phase and the round that are due; one that is damaged is put aside."""
     phase, number = due
     path = ours.document(folder, layout.STATE)
-    if state.document is None and path.is_file():
+    if state.document is None and paths.is_file(path):
         ours.put_aside(folder, path, layout.STATE)
 
     def change(document: Document) -> Document:
@@ -455,8 +530,9 @@ def read_review(path: Path) -> str:
 
 def write_text(path: Path, content: str) -> None:
     """A file a person asked for, wherever that is."""
-    files.make_folder(path.absolute().parent)
-    files.write(path, content.encode())
+    folder = path.absolute().parent.resolve()
+    files.make_folder(folder)
+    files.write(folder / path.name, content.encode())
 
 
 def change_in(state: ReviewState, at: RoundFiles) -> Change:
@@ -477,7 +553,11 @@ def parse_pull_request(output: str) -> tuple[int, str]:
 def _read(path: Path, size_max: int, what: str) -> str:
     if path.is_dir():
         raise UsageError(f"{str(path)!r} is a folder; name a file to take {what} from")
-    data = files.read(path, size_max)
-    if data is None:
-        raise UsageError(f"there is no file {str(path)!r} to take {what} from")
+    try:
+        with machine("read", path):
+            data = paths.read_elsewhere(path, size_max)
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {str(path)!r} to take {what} from") from None
+    except OSError as e:
+        raise UsageError(f"cannot read {str(path)!r}: {e.strerror}") from e
     return data.decode(errors="replace")

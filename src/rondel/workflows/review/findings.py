@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 
 from rondel.errors import UnsafePath
+from rondel.model import jsons
 from rondel.model.changes import Document
 from rondel.model.names import inside
 
@@ -131,7 +132,7 @@ _CATEGORY_OF: Mapping[Severity, Category] = {
 
 _RULE = re.compile(r"[A-Za-z][\w.-]{0,59}")
 _FENCE = re.compile(
-    r"^[ \t]*(?:```+|~~~+)[ \t]*(?:jsonc?5?)?[ \t]*\r?\n\s*(?=[{\[])", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*+(?:```++|~~~++)[ \t]*+(?:jsonc?5?[ \t]*+)?\r?\n\s*+(?=[{\[])", re.MULTILINE | re.IGNORECASE
 )
 _CLOSING = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
@@ -199,11 +200,11 @@ def _blocks(text: str) -> tuple[list[dict[str, object]], str | None]:
 
 def _decode(text: str, start: int) -> tuple[object, int, str | None]:
     try:
-        value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+        value, end = jsons.load_from(text, start)
     except json.JSONDecodeError as wrong:
         line = text.count("\n", start, wrong.pos) + 1
         return None, start, f"the json block does not parse: {wrong.msg} in its line {line}"
-    except (RecursionError, ValueError):
+    except ValueError:
         return None, start, "the json block does not parse: it is nested too deeply or has a number too long"
     return value, end, None
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
+from rondel.model.decisions import DECISIONS as DECISIONS
 from rondel.model.digests import digest
 from rondel.model.names import folder_name
 
@@ -25,8 +26,6 @@ REQUIREMENTS = "requirements.md"
 CONTEXT = "context.md"
 ROUNDS = "rounds"
 RONDEL = ".rondel"
-RUN = ".rondel/run"
-DECISIONS = ".rondel/decisions"
 PARTS = ".rondel/parts"
 BRANCH_MAX = 80
 _REVIEWER = re.compile(r"[a-z0-9][a-z0-9-]{0,60}-[1-9][0-9]?")

@@ -45,7 +45,7 @@ def quoted(text: str) -> str:
     for line, fence in _fenced(closed("\n".join(text.strip().splitlines()))):
         bare = line.lstrip()
         poses = not fence and (bare.startswith(("#", "<!--")) or re.fullmatch(r"[=*_-]{2,}\s*", bare))
-        claims = not fence and _CLAIM.match(re.sub(r"^(?:\d+\.|[\W\d_])+", "", line))
+        claims = not fence and _CLAIM.match(re.sub(r"^[\W\d_]+", "", line))
         rows.append(f"\\{bare}" if poses else f"Re: {bare}" if claims else line)
     return "\n".join(rows)
 
@@ -64,7 +64,7 @@ def inline(text: str, length_max: int = 200) -> str:
     flat = re.sub(r"`{3,}|~{3,}", lambda m: m[0][0], flat)
     flat = re.sub(r"\b(?:RESOLVED|FIXED|ADDRESSED|WITHDRAWN)\b", lambda m: m[0].lower(), flat)
     flat = re.sub("[\u2705\u2714]\ufe0f?", "", flat).strip() or "(no words)"
-    bare = re.sub(r"^(?:\d+\.|[\W\d_])+", "", flat)
+    bare = re.sub(r"^[\W\d_]+", "", flat)
     if _CLAIM.match(bare) or _SECTION.match(bare):
         flat = f"Re: {flat}"
     return f"{flat} (so it says)" if _SETTLED.search(flat) else flat

@@ -50,14 +50,15 @@ def is_noted(state: ReviewState, phase: Phase) -> bool:
 
 
 def _look(state: ReviewState) -> Iterator[Action]:
-    """Phases 1 and 2: the standards and the change, at the same time."""
+    """Phases 1 and 2: the change is pinned; then its standards and itself, at the same time."""
     at, pins = state.at, state.pins
-    if not (state.has_part("standards.json") and state.files.exists(layout.STANDARDS)):
-        yield Probe(at.part("standards.json"), "standards", (state.request.context,), title="standards")
     if pins is None:
         asked = json.dumps(state.request.target.document())
         yield Probe(at.part("target.json"), "target", (asked,), title="pin the change")
         return
+    if not (state.has_part("standards.json") and state.files.exists(layout.STANDARDS)):
+        base = "" if state.is_given else pins.base
+        yield Probe(at.part("standards.json"), "standards", (state.request.context, base), title="standards")
     if not state.has_part("change.json"):
         if state.is_given:
             yield Derive(at.part("change.json"), inputs=(at.part("given.diff"),), title="the change")

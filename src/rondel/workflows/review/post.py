@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rondel.errors import RondelError
+from rondel.model import jsons
 from rondel.model.plain import for_forge
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.markdown import inline, quoted
@@ -66,17 +67,17 @@ def bodies_in(output: str, author: str) -> list[str]:
     Marks of others are none: anybody may write them. What cannot be read might hold a mark of
     ours: then nothing may be sent.
     """
-    decoder = json.JSONDecoder()
     bodies: list[str] = []
-    rest = output.lstrip()
-    while rest:
+    at = 0
+    while (found := re.compile(r"\S").search(output, at)) is not None:
+        start = found.start()
         try:
-            page, end = decoder.raw_decode(rest)
-        except (ValueError, RecursionError) as e:
+            page, at = jsons.load_from(output, start)
+        except ValueError as e:
             raise RondelError(
-                f"gh api did not answer with JSON, so what is posted already is not known: {rest[:200]!r}"
+                "gh api did not answer with JSON, so what is posted already is not known: "
+                f"{output[start : start + 200]!r}"
             ) from e
-        rest = rest[end:].lstrip()
         for row in page if isinstance(page, list) else [page]:
             body = row.get("body") if isinstance(row, dict) and _author(row) == author else None
             bodies += [body] if isinstance(body, str) else []

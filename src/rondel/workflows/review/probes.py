@@ -11,8 +11,8 @@ from rondel.model.workflow import Look
 from rondel.workflows.review.change import Change, Changed, Kind, kind_of, short_of
 from rondel.workflows.review.diffs import FileDiff, parse_diff
 from rondel.workflows.review.evidence import QUOTE_MIN
-from rondel.workflows.review.target import NO_OWN, Pins, Target, pin
 from rondel.workflows.review.target import Kind as TargetKind
+from rondel.workflows.review.target import Pins, Target, pin, reviewed_paths
 
 DIFF_MAX = 8_000_000  # characters of diff that are kept for a round
 FILE_MAX = 1_000_000  # bytes of a file, before or after, that is still shown
@@ -26,10 +26,13 @@ _WORDS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "c
 
 
 def look_at_change(base: str, head: str, look: Look) -> Change:
-    """The change between two commits, within bounds whatever its size."""
+    """The change between two commits, within bounds whatever its size.
+
+    The attributes of its base say what is generated or binary: a change does not hide itself.
+    """
     entries = list(_raw(base, head, look))
     counts = _numstat(base, head, look)
-    attributes = _attributes([entry.path for entry in entries], look)
+    attributes = _attributes(base, [entry.path for entry in entries], look)
     large = _large(entries, look)
     files = [_in_short(entry, counts, attributes, large) for entry in entries]
     diff, files, notes = _diff_within(base, head, files, look)
@@ -55,7 +58,9 @@ def given_change(diff: str) -> Change:
 
 def is_empty(base: str, head: str, look: Look) -> bool:
     """Whether nothing that counts differs between two commits."""
-    return base == head or not look.git(*_DIFF, "--raw", "-z", END, base, head, "--", *NO_OWN).strip("\0\n ")
+    return base == head or not look.git(
+        *_DIFF, "--raw", "-z", END, base, head, "--", *reviewed_paths(base, head, look)
+    ).strip("\0\n ")
 
 
 def is_same(one: Pins, other: Pins, look: Look) -> bool:
@@ -77,7 +82,18 @@ class _Entry:
 
 
 def _raw(base: str, head: str, look: Look) -> Iterable[_Entry]:
-    out = look.git(*_PLAIN, *_DIFF, "--raw", "--no-abbrev", "-z", END, base, head, "--", *NO_OWN)
+    out = look.git(
+        *_PLAIN,
+        *_DIFF,
+        "--raw",
+        "--no-abbrev",
+        "-z",
+        END,
+        base,
+        head,
+        "--",
+        *reviewed_paths(base, head, look),
+    )
     fields = iter(out.split("\0"))
     for row in fields:
         match = re.fullmatch(r"\s*:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) (\w+)", row)
@@ -88,7 +104,8 @@ def _raw(base: str, head: str, look: Look) -> Iterable[_Entry]:
 
 def _numstat(base: str, head: str, look: Look) -> dict[str, tuple[int, int] | None]:
     """Lines added and removed by path; None for a binary file."""
-    out = look.git(*_PLAIN, *_DIFF, "--numstat", "-z", END, base, head, "--", *NO_OWN)
+    own = reviewed_paths(base, head, look)
+    out = look.git_with_attributes(base, *_PLAIN, *_DIFF, "--numstat", "-z", END, base, head, "--", *own)
     found: dict[str, tuple[int, int] | None] = {}
     fields = iter(out.split("\0"))
     for row in fields:
@@ -99,12 +116,13 @@ def _numstat(base: str, head: str, look: Look) -> dict[str, tuple[int, int] | No
     return found
 
 
-def _attributes(paths: Sequence[str], look: Look) -> dict[str, dict[str, str]]:
+def _attributes(base: str, paths: Sequence[str], look: Look) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     if not paths:
         return found
     stdin = "".join(f"{path}\0" for path in paths)
-    fields = look.git("check-attr", "-z", "--stdin", *_GENERATED, stdin=stdin, check=False).split("\0")
+    words = ("check-attr", "-z", "--stdin", *_GENERATED)
+    fields = look.git_with_attributes(base, *words, stdin=stdin, check=False).split("\0")
     for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         found.setdefault(path, {})[name] = value
     return found
@@ -167,7 +185,8 @@ def _diff_within(
 def _diff_of(base: str, head: str, files: Sequence[Changed], look: Look) -> tuple[FileDiff, ...]:
     wanted = {f.path for f in files}
     paths = [_pathspec(p) for f in files for p in (f.old_path, f.path) if p]
-    found = parse_diff(look.git(*_PLAIN, *_DIFF, "--full-index", END, base, head, "--", *paths))
+    words = (*_PLAIN, *_DIFF, "--full-index", END, base, head, "--", *paths)
+    found = parse_diff(look.git_with_attributes(base, *words))
     return tuple(file for file in found if file.path in wanted)
 
 

@@ -19,7 +19,7 @@ NO_PRAISE = "Analysers do not praise."
 _REQUIREMENT = re.compile(
     r"\b(requirements?|spec(s|ification)?|acceptance|user stor(y|ies)|ticket)\b", re.IGNORECASE
 )
-_CODE = re.compile(r"`[^`]*`|\S*\w\.\w\S*")  # a name in code, a file
+_CODE = re.compile(r"`[^`]*`|(?<![^\s`])[^\s`]*?\w\.\w\S*")  # a name in code, a file
 _NO_QUESTION = re.compile(
     r"\W*(?:none|nothing|n/a|no (?:[\w-]+ ){0,2}(?:questions?|clarifications?))\b[^?]*", re.IGNORECASE
 )

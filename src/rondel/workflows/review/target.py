@@ -7,22 +7,30 @@ as a commit of its own, made from the tracked files; the same files give the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from rondel.errors import GitError, NothingToDo, RondelError, UsageError
-from rondel.model.refs import END, commit_or_none, is_commit
-from rondel.model.snapshot import parse_json
+from rondel.model.jsons import parse_json
+from rondel.model.refs import BRANCHES, END, branch_in, branch_or_none, commit_or_none, is_commit
 from rondel.model.workflow import Look
+from rondel.workflows.review.layout import SESSIONS
 
 NAMED_MAX = 10
-DEFAULT_BASES = ("origin/HEAD", "main", "master", "origin/main", "origin/master")
+DEFAULT_BASES = (  # in full: a tag that somebody else's remote brought may have any short name
+    "refs/remotes/origin/HEAD",
+    "refs/heads/main",
+    "refs/heads/master",
+    "refs/remotes/origin/main",
+    "refs/remotes/origin/master",
+)
 OWN_FOLDERS = (".ocr/sessions", ".workflow", ".aiwf", "**/.rondel", "docs/features/*/.meta.json")
 OWN = tuple(f":(top,glob){p}{'' if p.endswith('.json') else '/**'}" for p in OWN_FOLDERS)
-NO_OWN = (":(top)", *(p.replace("(top,", "(top,exclude,") for p in OWN))
+WHOLE = (".ocr/sessions/", ".workflow/", ".aiwf/")  # below these everything of a session is Rondel's own
+PARTLY = (".rondel", ".meta.json")  # elsewhere only these
 _REVISION = re.compile(r"[^\s\x00-\x1f~^:?*\[\\-][^\s\x00-\x1f\\]*")
-_RANGE = re.compile(r"(?P<base>[^.].*?|)(?P<dots>\.\.\.?)(?P<head>.*)")
+_RANGE = re.compile(r"(?P<base>[^.].*?|)(?P<dots>\.\.\.?)(?P<head>.*)", re.DOTALL)
 
 
 class Kind(StrEnum):
@@ -80,6 +88,43 @@ class Pins:
         """As JSON without the diff, which is a file of its own."""
         words = {k: v for k, v in asdict(self).items() if k != "left_out"}
         return words | {"given": bool(self.given)}
+
+
+def reviewed_paths(base: str, head: str, look: Look) -> tuple[str, ...]:
+    """What of a change is reviewed, for git: everything but the files of the person's own sessions.
+
+    Whatever else the change brings to the places where sessions lie is part of it: a session that
+    is not theirs, or a program that hides there.
+    """
+    changed = look.git("diff", "--name-only", "--no-renames", "-z", END, base, head, "--", *OWN).split("\0")
+    return (":(top)", *sorted({f":(top,exclude,literal){path}" for path in _own(changed, look)}))
+
+
+def _own(changed: Sequence[str], look: Look) -> Iterator[str]:
+    folders = set[str]()
+    for path in filter(None, changed):
+        if any(path.startswith(f"{folder}/") for folder in folders):
+            continue
+        folder = look.own_folder(path)
+        if folder == path:
+            yield path
+        elif folder.startswith(WHOLE):
+            folders.add(folder)
+            yield folder
+        elif folder:
+            folders.add(folder)
+            yield from (f"{folder}/{name}" for name in PARTLY)
+
+
+def shipped(pins: Pins, look: Look) -> frozenset[str]:
+    """The folders of review sessions that are part of a change."""
+    if pins.given:
+        return frozenset()
+    where = f"{SESSIONS}/"
+    spec = f":(top,literal){SESSIONS}"
+    names = look.git("diff", "--name-only", "--no-renames", "-z", END, pins.base, pins.head, "--", spec)
+    below = (name.removeprefix(where) for name in names.split("\0") if name.startswith(where))
+    return frozenset(f"{where}{name.partition('/')[0]}" for name in below if "/" in name)
 
 
 def target_of(document: object) -> Target:
@@ -163,12 +208,12 @@ def pin(target: Target, look: Look, *, given: str = "", dry: bool = False) -> Pi
         case Kind.DIFF:
             return Pins(here, here, branch_of(look), str(target), given=given)
         case Kind.PR:
-            return _pin_pr(target, here, look)
+            return _pin_pr(target, look)
 
 
 def branch_of(look: Look) -> str:
     """The branch that is checked out; a detached HEAD has a name of its own."""
-    name = look.git("symbolic-ref", "--short", "-q", "HEAD", check=False).strip()
+    name = branch_in(look.git("symbolic-ref", "--quiet", "HEAD", check=False))
     return name or f"detached-{look.git('rev-parse', '--short=8', 'HEAD', check=False).strip() or 'head'}"
 
 
@@ -200,10 +245,19 @@ def _default_base(head: str, look: Look) -> str:
     base = look.git("merge-base", END, name, head, check=False).split()
     if not base and look.git("rev-parse", "--is-shallow-repository", check=False).strip() == "true":
         raise UsageError(
-            f"this clone is shallow and does not hold the commit where the branch left {name}; "
+            f"this clone is shallow and does not hold the commit where the branch left {_short(name)}; "
             "run `git fetch --unshallow` first, or name the change: rondel review A..B"
         )
-    return base[0] if base else head
+    if not base:
+        raise UsageError(
+            f"{_short(name)!r} and this branch have no common commit; name the change: rondel review A..B, "
+            "or rondel review HEAD for uncommitted work alone"
+        )
+    return base[0]
+
+
+def _short(ref: str) -> str:
+    return ref.removeprefix("refs/").removeprefix("heads/").removeprefix("remotes/")
 
 
 def _pin_range(target: Target, look: Look) -> Pins:
@@ -279,21 +333,34 @@ def _snapshot(head: str, what: str, look: Look, left_out: Sequence[str] = (), *,
     return lines[-1]
 
 
-def _pin_pr(target: Target, here: str, look: Look) -> Pins:
+def _pin_pr(target: Target, look: Look) -> Pins:
+    """The commits of a pull request. Without its base it would be judged by what is checked out."""
     fields = "number,headRefName,headRefOid,baseRefName,baseRefOid"
     shown = parse_json(_gh(look, "pr", "view", str(target.number), "--json", fields).encode())
     if not isinstance(shown, dict):
         raise UsageError(f"gh pr view {target.number} did not answer with JSON; try it by hand")
-    head, base = (commit_or_none(shown.get(k)) or "" for k in ("headRefOid", "baseRefOid"))
+    into = branch_or_none(shown.get("baseRefName"))
+    pull = f"refs/pull/{target.number}/head"
+    head = _fetched(commit_or_none(shown.get("headRefOid")), pull, look)
+    base = _fetched(commit_or_none(shown.get("baseRefOid")), f"{BRANCHES}{into}" if into else "", look)
+    if not head or not base:
+        raise UsageError(
+            f"the commits of {target} are not all here, and cannot be fetched from `origin`; get them first, "
+            f"from the remote that it is for: git fetch REMOTE {into or 'BRANCH'} {pull}"
+        )
     branch = str(shown.get("headRefName") or f"pr-{target.number}")
-    if not head or not _commit(head, look):
-        ref = f"refs/pull/{target.number}/head"
-        look.git("fetch", "--quiet", "--no-tags", "--refmap=", "origin", END, ref, check=False)
-    if head and base and _commit(head, look) and _commit(base, look):
-        fork = look.git("merge-base", END, base, head, check=False).split()
-        return Pins((fork or [base])[0], head, branch, str(target), number=target.number)
-    diff = _gh(look, "pr", "diff", str(target.number), "--color", "never")
-    return Pins(here, here, branch, str(target), given=diff, number=target.number)
+    fork = look.git("merge-base", END, base, head, check=False).split()
+    return Pins((fork or [base])[0], head, branch, str(target), number=target.number)
+
+
+def _fetched(commit: str | None, ref: str, look: Look) -> str | None:
+    """A commit that is here, or comes with a ref of `origin`; else it is asked for itself."""
+    for wanted in (ref, commit):
+        if commit is None or _commit(commit, look):
+            return commit
+        if wanted and "origin" in look.git("remote").split():
+            look.git("fetch", "--quiet", "--no-tags", "--refmap=", "origin", END, wanted, check=False)
+    return commit if commit and _commit(commit, look) else None
 
 
 def _gh(look: Look, *args: str) -> str:

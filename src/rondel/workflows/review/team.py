@@ -89,7 +89,7 @@ def parse_team(text: str, own: Mapping[str, str], one_offs: Iterable[str] = ()) 
         kind = kind.strip().lower()
         if kind not in known:
             raise UsageError(f"no reviewer {kind!r}; there are: {', '.join(sorted(known))}")
-        if not re.fullmatch(r"\s*[1-9]?\s*", count):
+        if not re.fullmatch(r"\s*+[1-9]?\s*+", count):
             raise UsageError(f"{item!r}: the number of {kind} reviewers must be 1 to {EACH_MAX}")
         for k in range(1, int(count.strip() or 1) + 1):
             name = f"{kind}-{k}"

@@ -89,8 +89,8 @@ def stem(word: str) -> str:
 
 
 _NAMES_CODE = re.compile(
-    r"`[^`\n]+`|\w+\(\)|[A-Za-z_]\w*(?:\.|::|->|#)[A-Za-z_]\w*|[A-Za-z]+_\w+"
-    r"|[a-z]+[0-9]*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*"
+    r"`[^`\n]+`|\w\(\)|(?<!\w)(?=\w*?[A-Za-z_])\w++(?:\.|::|->|#)[A-Za-z_]|[A-Za-z]_\w"
+    r"|[a-z][0-9]*+[A-Z]|[A-Z][a-z0-9]++[A-Z]"
 )
 _CONSEQUENCE = re.compile(
     r"\b(?:caus\w*|result(?:s|ing)? in|lead(?:s|ing)? to|which means|therefore|making|breaking|so that"

@@ -86,8 +86,8 @@ class Review(Workflow[ReviewState]):
     def probe(self, probe: Probe, look: Look) -> object:
         """See `probes`."""
         match probe.name, probe.args:
-            case "standards", (configured,):
-                return look_at_standards(configured, look)
+            case "standards", (configured, base):
+                return look_at_standards(configured, base, look)
             case "target", (asked,):
                 return pin(target_of(json.loads(asked)), look)
             case "change", (base, head):
@@ -125,6 +125,11 @@ class Review(Workflow[ReviewState]):
         return "final.md" if state.is_flat and state.files.exists("final.md") else None
 
     goes_without = True  # whoever is at hand can review
+
+    def judges(self, state: ReviewState) -> tuple[str, str] | None:
+        """See `Workflow`. A diff in a file has no base."""
+        pins = state.pins
+        return None if pins is None or state.is_given else (pins.base, pins.head)
 
     def settings(self) -> Mapping[str, object]:
         """`[review]`."""

@@ -9,13 +9,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rondel import paths
 from rondel.errors import DamagedFile, RondelError, UsageError
-from rondel.model.changes import Document, Edit, text
+from rondel.model.changes import Document, Edit, Write, text
 from rondel.model.marks import signature
 from rondel.model.names import slug
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
-from rondel.model.workflow import SessionRef
+from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
 from rondel.store import disk, documents, files, ours
 from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
@@ -34,7 +35,13 @@ TRIES = 100  # how often a race for a name is tried again
 # -- sessions ---------------------------------------------------------------------------
 
 
-def start(root: Path, topic: str, complexity: Complexity = Complexity.SIMPLE) -> SessionRef:
+def start(
+    root: Path,
+    topic: str,
+    complexity: Complexity = Complexity.SIMPLE,
+    claim: Claim = unclaimed,
+    is_known: Callable[[SessionRef], bool] = lambda _: True,
+) -> SessionRef:
     """A new session, which becomes the active one. Its name has a number only when another has it."""
     topic = " ".join(topic.split())
     if not topic:
@@ -42,10 +49,11 @@ def start(root: Path, topic: str, complexity: Complexity = Complexity.SIMPLE) ->
     name = f"{layout.PREFIX}{slug(topic)}"
     names = [name, *(f"{name}-{n:03d}" for n in range(2, 1000))]
     folder = files.claim_folder(root / layout.HOME, names)
+    claim(reading.ref_of(folder.name))
     files.make_folder(folder / layout.TASKS)
     write_ours(folder, views.of_nothing(topic, complexity))
     _edit(folder, layout.SESSION, lambda _: template(folder.name, topic, complexity))
-    switch(root, folder.name)
+    switch(root, folder.name, is_known)
     return reading.ref_of(folder.name)
 
 
@@ -65,9 +73,11 @@ def markers(root: Path) -> list[str]:
     """The sessions that have a marker, the newest first."""
     found = []
     home = root / layout.HOME
-    for path in home.glob(f"{layout.MARKER}*") if home.is_dir() else ():
+    for name in paths.names(home):
+        if not name.startswith(layout.MARKER):
+            continue
         try:
-            found.append((path.lstat().st_mtime_ns, path.name.removeprefix(layout.MARKER)))
+            found.append((paths.look(home / name).st_mtime_ns, name.removeprefix(layout.MARKER)))
         except FileNotFoundError:
             continue
     return [name for _, name in sorted(found, reverse=True)]
@@ -75,20 +85,23 @@ def markers(root: Path) -> list[str]:
 
 def active(root: Path) -> str | None:
     """The active session: of those with a marker and a folder the newest."""
-    return next((n for n in markers(root) if (root / layout.HOME / n).is_dir()), None)
+    return next((n for n in markers(root) if paths.is_folder(root / layout.HOME / n)), None)
 
 
-def switch(root: Path, session_id: str) -> str | None:
+def switch(
+    root: Path, session_id: str, is_known: Callable[[SessionRef], bool] = lambda _: True
+) -> str | None:
     """Make a session the active one; gives the one that was.
 
-    One rename: at no moment is there none, or two.
+    One rename: at no moment is there none, or two. In one that is not known nothing is written: that
+    it is not the active one any more is said by the marker.
     """
     home = root / layout.HOME
-    if not (home / session_id).is_dir():
+    if not paths.is_folder(home / session_id):
         there = ", ".join(r.id for r in reading.sessions(DiskSnapshot(root))) or "none"
         raise UsageError(f"there is no session {session_id!r}; there are: {there}")
     before = _move_marker(home, session_id)
-    if before is not None and before != session_id:
+    if before is not None and before != session_id and is_known(reading.ref_of(before)):
         _set_status(home / before, SessionStatus.PAUSED)
     _set_status(home / session_id, SessionStatus.ACTIVE)
     return before
@@ -103,7 +116,7 @@ def _move_marker(home: Path, session_id: str) -> str | None:
             files.write(new, b"")
         elif old != session_id:
             path = home / layout.marker(old)
-            os.utime(path)  # the newest marker counts
+            paths.touch(path)  # the newest marker counts
             disk.current.rename(os.fspath(path), os.fspath(new))
             disk.current.sync_folder(os.fspath(home))
     return old
@@ -131,24 +144,28 @@ def pause(root: Path, session_id: str) -> None:
     _set_status(root / layout.HOME / session_id, SessionStatus.PAUSED)
 
 
+def end_word(root: Path, session_id: str) -> Write:
+    """The person's word that a session is over."""
+    word: Document = {"answer": "complete", "by": "person", "at": stamp(datetime.now(UTC))}
+    word["mark"] = signature(DiskSnapshot(root / layout.HOME / session_id), layout.ENDED)
+    return text(layout.ENDED, json.dumps(word, indent=2))
+
+
 def complete(root: Path, session_id: str) -> None:
-    """A session is over. What is unfinished stays as it is."""
+    """A session is over, by the person's word, which is there. What is unfinished stays as it is."""
 
     def change(body: Document) -> Document:
         body["status"] = str(SessionStatus.COMPLETED)
         return body
 
-    folder = root / layout.HOME / session_id
-    word: Document = {"answer": "complete", "by": "person", "at": stamp(datetime.now(UTC))}
-    word["mark"] = signature(DiskSnapshot(folder), layout.ENDED)
-    carry_out(folder, [text(layout.ENDED, json.dumps(word, indent=2)), Edit(layout.SESSION, change)])
+    carry_out(root / layout.HOME / session_id, [Edit(layout.SESSION, change)])
     _remove_marker(root, session_id)
 
 
 def _remove_marker(root: Path, session_id: str) -> None:
     home = root / layout.HOME
     with documents.locked(home):
-        if (home / layout.marker(session_id)).exists():
+        if paths.is_there(home / layout.marker(session_id)):
             disk.current.unlink(os.fspath(home / layout.marker(session_id)))
             disk.current.sync_folder(os.fspath(home))
 
@@ -244,15 +261,15 @@ def _as_container(inner: tuple[str, ...] = ()) -> Callable[[Document], Document]
 Mend = Callable[[], None]
 
 
-def doctor(root: str, *, repair: bool) -> list[tuple[str, Problem]]:
-    """What is wrong with markers, session files and the hierarchy; with `repair`, mended."""
+def doctor(root: str, *, repair: Repairs) -> list[tuple[str, Problem]]:
+    """What is wrong with markers, session files and the hierarchy; repaired where `repair` says so."""
     found: list[tuple[str, Problem]] = []
     home = Path(root)
     for session, problem, mend in [*_markers(home), *_sessions(home)]:
-        if repair:
+        if done := repair(session):
             mend()
         words = f"{problem.repair}: `rondel doctor --repair` does it"
-        found.append((session, replace(problem, repair=words, repaired=repair)))
+        found.append((session, replace(problem, repair=words, repaired=done)))
     return found
 
 
@@ -261,7 +278,7 @@ def _markers(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
     alive = []
     for name in markers(root):
         file = f"{layout.HOME}/{layout.marker(name)}"
-        if (root / layout.HOME / name).is_dir():
+        if paths.is_folder(root / layout.HOME / name):
             alive.append(name)
         else:
             words = f"the active session {name} is not there"
@@ -356,7 +373,7 @@ def _mender(folder: Path, path: str, change: Callable[[Document], Document]) -> 
 
 def _keep(folder: Path, path: str, *, move: bool) -> None:
     """Keep what is about to be replaced, under a name that says so."""
-    if not (folder / path).is_file():
+    if not paths.is_file(folder / path):
         return
     if move:
         ours.put_aside(folder, folder / path, path, "replaced")

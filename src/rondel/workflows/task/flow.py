@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rondel.model.actions import Access, Action, Decide, Derive, Run, Workspace
 from rondel.workflows.task import layout
-from rondel.workflows.task.box import boxed
+from rondel.workflows.task.linked import with_session
 from rondel.workflows.task.schema import Task
 from rondel.workflows.task.state import NO_WORK, State, Try, TryStatus
 from rondel.workflows.task.steps import OnError, Step, files_wanted
@@ -102,7 +102,7 @@ def _prepared(state: State, task: Task, number: int, path: str) -> Action:
         return Derive(path, title=f"{task.id} step {number}")
     return Run(
         path,
-        boxed(script.command, state.ref.folder, sandboxed=bool(state.request.sandbox)),
+        with_session(script.command, state.ref.folder),
         workspace=workspace(state, task),
         outputs=(layout.output_file(task.id, number, step.name),),
         env=values.environment(),
@@ -110,6 +110,7 @@ def _prepared(state: State, task: Task, number: int, path: str) -> Action:
         timeout_s=state.request.step_timeout_s,
         collect=files_wanted(step.criteria),
         title=f"{task.id} step {number}: {step.name}",
+        closed=bool(state.request.sandbox),
     )
 
 

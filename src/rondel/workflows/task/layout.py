@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rondel.model.decisions import DECISIONS as DECISIONS
 from rondel.model.names import folder_name
 
 HOME = ".workflow"
@@ -23,7 +24,6 @@ STEPS = f"{PARTS}/steps"
 WORK = f"{PARTS}/work"
 PROPOSALS = f"{PARTS}/proposals"
 REPLACED = f"{PARTS}/replaced"
-DECISIONS = ".rondel/decisions"
 ALLOW = f"{DECISIONS}/allow.json"
 ENDED = f"{DECISIONS}/end.json"  # that a person ended the session
 

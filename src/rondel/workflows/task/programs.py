@@ -146,7 +146,8 @@ SAME = {
     "py.test": "pytest",
 }
 OPTION_THAT_RUNS = re.compile(
-    r"--?[\w-]*(exec|eval|command|cmd|shell|script|rsh|hook|program|plugin|require|import|load|pager|editor)[\w-]*"
+    r"--?(?>[\w-]*?(?:exec|eval|command|cmd|shell|script|rsh|hook|program|plugin|require|import|load|pager|editor))"
+    r"[\w-]*+"
 )
 
 
@@ -205,12 +206,12 @@ EVALUATING = {  # words by which a program runs a text
     "jq": re.compile(r"\b(import|include)\b"),
 }
 _SED_PART = "|".join(
-    rf"s{d}(?:[^{d}\\\n]|\\.)*{d}(?:[^{d}\\\n]|\\.)*{d}[gpiI\d]*"
+    rf"s{d}(?:[^{d}\\\n]|\\.)*+{d}(?:[^{d}\\\n]|\\.)*+{d}[gpiI\d]*+"
     for d in ("/", r"\|", "#", ",", "@", ":", "!", "%")
 )
-_SED_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
+_SED_ADDRESS = r"(?:\d++|\$|/(?:[^/\\\n]|\\.)*+/)"
 SED = re.compile(
-    rf"(?:\s*(?:{_SED_ADDRESS}(?:,{_SED_ADDRESS})?!?)?\s*(?:{_SED_PART}|[pdq=nhHgGxND])\s*(?:;|\n|$))+"
+    rf"(?:\s*+(?:{_SED_ADDRESS}(?:,{_SED_ADDRESS})?!?\s*+)?(?:{_SED_PART}|[pdq=nhHgGxND])[^\S\n]*+(?:\s*+\Z|;|\n))+"
 )
 SETTINGS = re.compile(  # variables that bash or programs read to know what to do
     r"IFS|ENV|BASH\w*|PROMPT\w*|PS\d|SHELL\w*|FUNC\w*|HIST\w*|S?RANDOM|SECONDS|LINENO|OPT(IND|ERR)|EPOCH\w+"

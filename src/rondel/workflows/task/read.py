@@ -17,7 +17,6 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.task import graph as graphs
 from rondel.workflows.task import layout
-from rondel.workflows.task.box import SANDBOX
 from rondel.workflows.task.complexity import Complexity, upgraded
 from rondel.workflows.task.schema import COMPLETION, OPEN, Task, TaskStatus, task_from
 from rondel.workflows.task.state import (
@@ -41,6 +40,8 @@ _UNREAD = (
     ".rondel/manual/",
     ".rondel/control",
     ".rondel/.gitignore",
+    ".rondel/lock",
+    ".rondel/restored.jsonl",
     ".rondel/written.jsonl",
 )
 
@@ -311,7 +312,7 @@ def _with_settings(request: Request, given: Given) -> Request:
     return replace(
         request,
         checks=given.checks or old,
-        sandbox=SANDBOX if confined else request.sandbox,
+        sandbox="asked for" if confined else request.sandbox,
         step_timeout_s=float(seconds) if isinstance(seconds, int | float) else request.step_timeout_s,
     )
 

@@ -264,7 +264,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _split(value: object) -> object:
-    return re.split(r"\s*;\s*", value) if isinstance(value, str) and value else None
+    return [part.strip() for part in value.split(";")] if isinstance(value, str) and value else None
 
 
 def new_task(

@@ -12,7 +12,7 @@ from rondel.workflows.task.schema import Task
 
 DONE, DECISIONS, NOTES = "What Was Done", "Decisions", "Notes for Future Tasks"
 TEXT_MAX = 20_000
-_HEADING = re.compile(r"^#{1,4}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,4}[ \t]++(.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

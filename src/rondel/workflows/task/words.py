@@ -18,7 +18,7 @@ from rondel.workflows.task.values import Input, Word
 def base(text: str) -> str:
     """A program's name without its folder and its version: /usr/bin/python3.11 is python."""
     name = text.rpartition("/")[2].lower()
-    return name if name in programs.NUMBERED else re.sub(r"[-\d.]+$", "", name) or name
+    return name if name in programs.NUMBERED else re.sub(r"(?<![-\d.])[-\d.]++$", "", name) or name
 
 
 def program_name(words: Sequence[Word]) -> str:

@@ -13,7 +13,7 @@ from rondel.model.consent import Brought
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, Repairs, SessionRef, Workflow
 from rondel.workflows.task import apply as applying
 from rondel.workflows.task import files as on_disk
 from rondel.workflows.task import flow, layout, prompts
@@ -134,7 +134,7 @@ class TaskWorkflow(Workflow[State]):
         """See `Workflow`."""
         return layout.TODO
 
-    def doctor(self, root: str, *, repair: bool) -> Iterable[tuple[str, Problem]]:
+    def doctor(self, root: str, *, repair: Repairs) -> Iterable[tuple[str, Problem]]:
         """See `Workflow`."""
         return on_disk.doctor(root, repair=repair)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from rondel.workflows.generate.context import CycleContext as CycleContext
 from rondel.workflows.generate.extract import CodeFile as CodeFile
@@ -32,8 +32,8 @@ class ResponsePlan:
 class WorkflowProfile(ABC):
     """One kind of code to generate. Instances have no state of their own."""
 
-    name: ClassVar[str] = ""
-    description: ClassVar[str] = ""
+    name: str = ""
+    description: str = ""
 
     def get_cycles(self, context: dict[str, Any]) -> list[CycleConfig]:
         """Return the ordered cycles of a session; called once, when it is initialised.

@@ -1,28 +1,27 @@
 """Which profiles there are: those installed, by entry point, and those in the repository's own folder.
 
-A profile of the repository is a program: it is imported when a session that uses it is started
-or goes on, after the person consented to it as it is, and never when one is only looked at.
+A profile of the repository is a program: it runs, in a process of its own, when a session that uses it is
+started or goes on, after the person consented to it as it is, and never when one is only looked at.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 
+from rondel import paths
 from rondel.errors import NeedsConsent, RondelError, UsageError
 from rondel.model.commands import command_line
 from rondel.model.consent import Admits, Brought, admits_nothing
-from rondel.model.digests import digest
 from rondel.model.names import is_safe_name
+from rondel.model.workers import AskProgram, ask_nobody
 from rondel.workflows.generate.layout import PROFILES
 from rondel.workflows.generate.profiles.base import WorkflowProfile
+from rondel.workflows.generate.profiles.confined import ConfinedProfile
+from rondel.workflows.generate.profiles.imported import MODULE
 
 GROUP = "rondel.profiles"
-MODULE = "profile.py"
 
 
 @cache
@@ -58,17 +57,20 @@ def brought_profile(name: str) -> Brought:
     return Brought(f"profile {name}", f"{folder}/{MODULE}", (folder,))
 
 
-def load_profile(name: str, root: Path | None = None, admits: Admits = admits_nothing) -> WorkflowProfile:
+def load_profile(
+    name: str, root: Path | None = None, admits: Admits = admits_nothing, ask: AskProgram = ask_nobody
+) -> WorkflowProfile:
     """The profile of that name.
 
-    One of the repository comes before an installed one where the person consented to it.
+    One of the repository comes before an installed one where the person consented to it. It is never
+    imported here: `ask` runs it.
     """
     there = profile_names(root)
     if name not in there:
         raise UsageError(f"no profile {name!r}; there are: {', '.join(there) or 'none'}")
     if root is not None and is_brought(name, root):
         if admits(brought_profile(name)):
-            return _instance(_import(root / PROFILES / name), name)
+            return _confined(root.resolve() / PROFILES / name, ask)
         if not is_installed(name):
             raise NeedsConsent(
                 f"the profile {name!r} is a program of this repository, and you have not consented to it\n"
@@ -81,36 +83,7 @@ def load_profile(name: str, root: Path | None = None, admits: Admits = admits_no
     return made
 
 
-def _import(folder: Path) -> ModuleType:
-    """The module of a profile's folder, under a name of its own."""
-    title = f"rondel_profile_{digest(str(folder.resolve()))[:12]}"
-    spec = importlib.util.spec_from_file_location(title, folder / MODULE)
-    if spec is None or spec.loader is None:
-        raise RondelError(f"{folder / MODULE} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[title] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as e:
-        del sys.modules[title]
-        raise RondelError(f"{folder / MODULE} cannot be imported: {type(e).__name__}: {e}") from e
-    return module
-
-
-def _instance(module: ModuleType, name: str) -> WorkflowProfile:
-    kinds = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, WorkflowProfile)
-        and value.__module__ == module.__name__
-        and not value.__abstractmethods__
-    ]
-    if len(kinds) != 1:
-        raise RondelError(
-            f"{PROFILES}/{name}/{MODULE} must define one class that is a WorkflowProfile; it has {len(kinds)}"
-        )
-    made = kinds[0]()
-    if not isinstance(made, WorkflowProfile):
-        raise RondelError(f"{PROFILES}/{name}/{MODULE}: {kinds[0].__name__} is no WorkflowProfile")
-    return made
+def _confined(folder: Path, ask: AskProgram) -> ConfinedProfile:
+    if not paths.is_file(folder / MODULE):  # its process may read the folder: not one that a link leads to
+        raise RondelError(f"{folder / MODULE} is reached through a link; copy the profile there")
+    return ConfinedProfile(folder, ask)

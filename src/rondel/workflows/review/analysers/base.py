@@ -78,9 +78,14 @@ class Run(Protocol):
     """Runs a program: its status, standard output and standard error. Raises RondelError."""
 
     def __call__(
-        self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = TIMEOUT_S
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: str = "",
+        timeout_s: float = TIMEOUT_S,
+        shown: Sequence[str] = (),
     ) -> tuple[int, str, str]:
-        """Run it to its end."""
+        """Run it to its end; besides the checkout it may read what is in the folders that are `shown`."""
         ...
 
 

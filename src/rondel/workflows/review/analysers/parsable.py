@@ -6,12 +6,12 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from xml.parsers import expat
 
 import yaml
 
-from rondel.workflows.review.analysers.base import RELIABILITY, Analyser, ChangedFile, Hit, Looked, Run
+from rondel.workflows.review.analysers.base import RELIABILITY, Analyser, ChangedFile, Hit
+from rondel.workflows.review.analysers.inner import in_child
 from rondel.workflows.review.findings import Category, Severity
 
 YAML_MAX = 200_000  # the parser is slow
@@ -81,7 +81,8 @@ def _wants(file: ChangedFile) -> bool:
     return not (file.suffix == ".json" and (_COMMENTED_JSON.search(file.path) or not file.data.strip()))
 
 
-def _hits(files: Sequence[ChangedFile]) -> Iterator[Hit]:
+def find(files: Sequence[ChangedFile]) -> Iterator[Hit]:
+    """What does not parse; called in a process of its own."""
     for file in files:
         name, parse = _PARSERS[file.suffix]
         wrong = parse(file.data)
@@ -97,8 +98,4 @@ def _hits(files: Sequence[ChangedFile]) -> Iterator[Hit]:
             )
 
 
-def _look(files: Sequence[ChangedFile], _scratch: Path, _run: Run) -> Looked:
-    return Looked(tuple(_hits(files)), frozenset(f.path for f in files))
-
-
-PARSABLE = Analyser("parsers", frozenset({RELIABILITY}), _wants, _look)
+PARSABLE = Analyser("parsers", frozenset({RELIABILITY}), _wants, in_child(__name__))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rondel.workflows.review.analysers.base import (
     QUALITY,
@@ -14,9 +13,8 @@ from rondel.workflows.review.analysers.base import (
     Analyser,
     ChangedFile,
     Hit,
-    Looked,
-    Run,
 )
+from rondel.workflows.review.analysers.inner import in_child
 from rondel.workflows.review.findings import Category, Severity
 
 LINE_MAX = 2_000
@@ -123,9 +121,9 @@ def _wants(file: ChangedFile) -> bool:
     return b"\0" not in file.data[:8_000]
 
 
-def _look(files: Sequence[ChangedFile], _scratch: Path, _run: Run) -> Looked:
-    hits = tuple(hit for file in files for hit in (*_conflicts(file), *_lines(file), *_large(file)))
-    return Looked(hits, frozenset(f.path for f in files))
+def find(files: Sequence[ChangedFile]) -> Iterator[Hit]:
+    """What stands in the changed lines; called in a process of its own."""
+    return (hit for file in files for hit in (*_conflicts(file), *_lines(file), *_large(file)))
 
 
 def _conflicts(file: ChangedFile) -> Iterator[Hit]:
@@ -155,4 +153,4 @@ def _large(file: ChangedFile) -> Iterator[Hit]:
         yield Hit("large", message, file.path, min(file.changed), *_HINT, frozenset({QUALITY}))
 
 
-PATTERN = Analyser("patterns", frozenset({QUALITY, SECURITY, RELIABILITY}), _wants, _look)
+PATTERN = Analyser("patterns", frozenset({QUALITY, SECURITY, RELIABILITY}), _wants, in_child(__name__))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from rondel.model import jsons
 from rondel.workflows.review.analysers.base import (
     PERFORMANCE,
     QUALITY,
@@ -97,7 +97,7 @@ def _look(files: Sequence[ChangedFile], scratch: Path, run: Run) -> Looked:
 def parse(out: str) -> list[Mapping[str, object]] | None:
     """The diagnostics in ruff's JSON; None when it is not that."""
     try:
-        found = json.loads(out)
+        found = jsons.load(out)
     except ValueError:
         return None
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rondel.model import jsons
 from rondel.workflows.review.analysers.base import (
     SECURITY,
     Analyser,
@@ -63,7 +63,7 @@ def parse(out: str) -> list[tuple[str, list[tuple[str, int]]]] | None:
     files = []
     for row in out.splitlines():
         try:
-            path, found = json.loads(row)
+            path, found = jsons.load(row)
             files.append((str(path), [(str(kind), int(line)) for kind, line in found]))
         except (ValueError, TypeError):
             return None

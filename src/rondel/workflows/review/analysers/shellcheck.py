@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from rondel.model import jsons
 from rondel.workflows.review.analysers.base import (
     QUALITY,
     RELIABILITY,
@@ -65,7 +65,7 @@ def _look(files: Sequence[ChangedFile], scratch: Path, run: Run) -> Looked:
 def parse(out: str) -> list[Mapping[str, object]] | None:
     """The comments in shellcheck's JSON; None when it is not that."""
     try:
-        report = json.loads(out)
+        report = jsons.load(out)
     except ValueError:
         return None
     found = report.get("comments") if isinstance(report, dict) else None

@@ -1,0 +1,65 @@
+"""`rondel adopt`: what a foreign session says is done and decided, and the person's word on it."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from rondel.api import Hall
+from rondel.cli.common import emit, here, is_terminal, json_option, say
+from rondel.cli.sessions import session_argument
+from rondel.errors import NothingToDo, UsageError
+from rondel.model.commands import command_line
+from rondel.model.workflow import SessionRef
+from rondel.trust.seals import REMOVED, UNSEALED
+
+WAITS = 3
+
+
+@click.command()
+@session_argument
+@click.option("--yes", "-y", is_flag=True, help="Adopt it as it is listed, without asking.")
+@json_option
+def command(session: str | None, yes: bool, as_json: bool) -> None:
+    """Make a session that was not begun here yours: what it says is done and decided counts from then on.
+
+    Lists its rounds, completed work and decisions with who gave them first. A session of a
+    colleague, of another tool or of an older version then goes on where it stopped. What was
+    under way elsewhere is asked for again.
+    """
+    hall = here()
+    ref = _foreign(hall, session)
+    lines = hall.claims(ref)
+    if not as_json:
+        for line in lines:
+            click.echo(line)
+    if not yes and not (is_terminal() and click.confirm(f"adopt {ref.name}?", err=True)):
+        if as_json:
+            emit({"session": ref.name, "adopted": False, "claims": lines})
+        say(f"{ref.name} is not adopted\n  next: {command_line('adopt', ref.name, '--yes')}")
+        sys.exit(WAITS)
+    hall.adopt(ref)
+    if as_json:
+        emit({"session": ref.name, "adopted": True, "claims": lines})
+        return
+    say(f"{ref.name} is yours")
+    if follows := hall.summary(ref).next:
+        say(f"  next: {follows}")
+
+
+def _foreign(hall: Hall, name: str | None) -> SessionRef:
+    """The session that is meant; without a name, the only foreign one."""
+    if name:
+        ref = hall.find(name)
+        if hall.is_recorded(ref) and not any(
+            p.rule in (UNSEALED, REMOVED) for p in hall.summary(ref).problems
+        ):
+            raise NothingToDo(f"{ref.name} is yours already")
+        return ref
+    refs = [ref for ref in hall.sessions() if not hall.is_recorded(ref)]
+    if not refs:
+        raise NothingToDo("no session here is foreign")
+    if len(refs) > 1:
+        raise UsageError(f"several sessions are foreign; name one of: {', '.join(r.name for r in refs)}")
+    return refs[0]

@@ -1,0 +1,1 @@
+"""SANDBOX: what a program that Rondel starts may read, write and reach."""

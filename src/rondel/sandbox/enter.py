@@ -1,0 +1,204 @@
+"""What a forked child does to enter its sandbox, before it becomes its program.
+
+The reaper's child imports this, so it imports little, and nothing of Rondel. The order is what matters:
+namespaces of its own come first, since making them needs privileges in them; then the list of paths,
+from which on nothing can be mounted; then every privilege is given up. Run as a program it says whether
+the namespaces can be had here: nothing, or what is refused.
+"""
+
+from __future__ import annotations
+
+import _socket  # not `socket`: every start would pay for what is not used of it
+import ctypes
+import errno
+import fcntl
+import os
+import re
+import struct
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+SHM = "/dev/shm"  # noqa: S108 - the place that programs know
+_SHM_MAX = 4 * 2**30
+_SHM_FILES_MAX = 100_000  # an empty one takes memory of the kernel, too
+
+_NEW_MOUNTS, _NEW_IPC, _NEW_USER, _NEW_NET = 0x00020000, 0x08000000, 0x10000000, 0x40000000
+_NO_SUID, _NO_DEVICES, _BIND = 2, 4, 4096
+_LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 445, 446
+_BENEATH = 1
+_SET_NO_NEW_PRIVS, _CAPBSET_DROP = 38, 24
+_CAPABILITY_VERSION_3 = 0x20080522
+_SET_SECCOMP, _REFUSE, _ALLOW = 22, 0x00050000, 0x7FFF0000
+_PROCESSORS = {  # how the kernel calls it, and its number of `socket`
+    "x86_64": (0xC000003E, 41),
+    "aarch64": (0xC00000B7, 198),
+    "riscv64": (0xC00000F3, 198),
+}
+_IO_URING_SETUP = 425  # on all of them
+_FAMILIES = (1, 2, 10, 16)  # local, IP, IPv6, and asking the kernel about them
+_BACKLOG = 100
+_SIOCSIFFLAGS, _UP_RUNNING = 0x8914, 0x41
+_SOCKETS = "/proc/net/unix"
+_BOUND = re.compile(r"^\S+ (?:\S+ ){5} *\d+ (/.*)$", re.MULTILINE)
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def enter(rules: int, spaces: dict[str, Any] | None, channel: int) -> None:
+    """Enter namespaces, if any, and a ruleset for good, with no privilege left or to be had.
+
+    OSError when the kernel will not: nothing is run unconfined that was to be confined.
+    """
+    if spaces is not None:
+        _isolate(rules, spaces, channel)
+    _ok(_LIBC.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "take away privileges")
+    _ok(_LIBC.syscall(_LANDLOCK_RESTRICT_SELF, rules, 0), "enter its list of paths")
+    for capability in range(64):
+        if _LIBC.prctl(_CAPBSET_DROP, capability, 0, 0, 0):  # there are no more, or we have none to give up
+            break
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _ok(_LIBC.capset(header, (ctypes.c_uint32 * 6)()), "take away capabilities")
+    if spaces is not None and spaces["network"]:
+        _plain_sockets_only()
+
+
+def _isolate(rules: int, spaces: dict[str, Any], channel: int) -> None:
+    """Namespaces of our own: always for mounts and System V memory, and for the network where asked for."""
+    network: bool = spaces["network"]
+    covered = list(_to_cover(spaces["sockets"])) if network else []
+    _own_namespaces(_NEW_NET if network else 0)
+    if spaces["shm"]:
+        _mount_shm()
+        _allow(rules, SHM, spaces["shm"])
+    for path in covered:
+        try:
+            _mount("/dev/null", path, "", _BIND, "")
+        except OSError as e:
+            if e.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EACCES):  # where we get, our program gets
+                raise
+    if network:
+        _loopback_up()
+        _listen(spaces["ports"], channel)
+
+
+def _own_namespaces(more: int) -> None:
+    """Leave the user, mount and IPC namespaces; inside we are who we are, and nobody else is known."""
+    user, group = os.geteuid(), os.getegid()
+    _ok(_LIBC.unshare(_NEW_USER | _NEW_MOUNTS | _NEW_IPC | more), "make namespaces")
+    for name, words in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        try:
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as f:  # noqa: PTH123 - starts faster
+                f.write(words)
+        except OSError as e:
+            raise OSError(e.errno, f"write /proc/self/{name}: {e.strerror}") from e
+
+
+def _to_cover(kept: Iterable[str]) -> Iterator[str]:
+    """The paths of sockets that somebody outside listens on: no namespace of the network holds those.
+
+    `kept` are the places that the person opened.
+    """
+    with open(_SOCKETS, encoding="utf-8", errors="surrogateescape") as f:  # noqa: PTH123 - starts faster
+        named = set(_BOUND.findall(f.read()))
+    for path in sorted(map(os.path.realpath, named)):
+        if not any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in kept):
+            yield path
+
+
+def _loopback_up() -> None:
+    handle = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    fcntl.ioctl(handle.fileno(), _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _UP_RUNNING))
+    handle.close()
+
+
+def _listen(ports: list[int], channel: int) -> None:
+    """Listen on our own loopback, for the driver: whoever holds a socket may accept on it from anywhere."""
+    listening = []
+    for port in ports:
+        for family, host in ((_socket.AF_INET, "127.0.0.1"), (_socket.AF_INET6, "::1")):
+            try:
+                one = _socket.socket(family, _socket.SOCK_STREAM)
+                one.bind((host, port))
+                one.listen(_BACKLOG)
+            except OSError:
+                if family == _socket.AF_INET:
+                    raise
+                continue  # a machine without IPv6
+            listening.append(one)
+    if listening:
+        fds = struct.pack(f"{len(listening)}i", *(one.fileno() for one in listening))
+        driver = _socket.socket(fileno=channel)
+        driver.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
+        for one in (*listening, driver):
+            one.close()
+
+
+def _allow(rules: int, path: str, access: int) -> None:
+    """Add a path to the list: what was mounted here was not there when the list was made."""
+    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    rule = ctypes.create_string_buffer(struct.pack("=Qi", access, fd))
+    _ok(_LIBC.syscall(_LANDLOCK_ADD_RULE, rules, _BENEATH, rule, 0), f"allow {path}")
+    os.close(fd)
+
+
+def _plain_sockets_only() -> None:
+    """From now on no sockets but local ones and those of IP: others, to a hypervisor say, know no namespace.
+
+    A filter of system calls: of `socket` by its family, of those of other processors and of `io_uring`,
+    which makes sockets too, by their number.
+    """
+    processor, socket_call = _PROCESSORS.get(os.uname().machine, (0, 0))
+    if not processor:
+        raise OSError(errno.ENOSYS, f"the system calls of {os.uname().machine} are not known")
+    load, equal, from_on, give = 0x20, 0x15, 0x35, 0x06
+    program = (
+        (load, 0, 0, 4),  # 0: the processor
+        (equal, 0, 11, processor),
+        (load, 0, 0, 0),  # 2: the call
+        (from_on, 9, 0, 0x40000000),  # the second set of numbers that x86 has
+        (equal, 8, 0, _IO_URING_SETUP),
+        (equal, 0, 6, socket_call),
+        (load, 0, 0, 16),  # 6: its first argument
+        *((equal, 4 - n, 0, family) for n, family in enumerate(_FAMILIES)),
+        (give, 0, 0, _REFUSE | errno.EAFNOSUPPORT),
+        (give, 0, 0, _ALLOW),  # 12
+        (give, 0, 0, _REFUSE | errno.ENOSYS),  # 13
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in program))
+    whole = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(code)))
+    _ok(_LIBC.prctl(_SET_SECCOMP, 2, ctypes.byref(whole), 0, 0), "filter its sockets")
+
+
+def _mount_shm() -> None:
+    """Shared memory of our own, with a bound: what is in it is memory until the last program has ended."""
+    size = min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4, _SHM_MAX)
+    bounds = f"size={size},nr_inodes={_SHM_FILES_MAX}"
+    _mount("tmpfs", SHM, "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777,{bounds}")
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
+    words = [os.fsencode(word) if word else None for word in (source, target, kind, options)]
+    _ok(_LIBC.mount(*words[:3], ctypes.c_ulong(flags), words[3]), f"mount {target}")
+
+
+def _ok(result: int, what: str) -> None:
+    if result:
+        number = ctypes.get_errno()
+        if number == errno.ENOSPC:  # of namespaces, not of the disk
+            number = errno.EUSERS
+        raise OSError(number, f"cannot {what}: {os.strerror(number)}")
+
+
+if __name__ == "__main__":
+    try:
+        _own_namespaces(_NEW_NET)
+        _mount_shm()
+        _loopback_up()
+        _plain_sockets_only()
+    except OSError as e:
+        sys.exit(e.strerror or str(e))

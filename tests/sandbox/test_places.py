@@ -1,0 +1,241 @@
+"""Which places are granted: never a secret, always what a program needs to start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rondel.agents.process import clean_env
+from rondel.sandbox import box, places
+
+NAME = st.sampled_from(["a", "b", "c", ".d"])
+PATHS = st.lists(st.lists(NAME, min_size=1, max_size=4).map("/".join), max_size=6)
+
+
+@given(PATHS, PATHS)
+def test_what_is_granted_is_everything_but_what_is_hidden(tmp_path_factory, there, hidden):
+    root = tmp_path_factory.mktemp("root")
+    for path in there:
+        (root / path).mkdir(parents=True, exist_ok=True)
+    out_of_sight = frozenset(f"{root}/{path}" for path in hidden)
+    granted = list(places.without(str(root), out_of_sight, places.names_in))
+
+    def is_granted(path: str) -> bool:
+        return any(places.is_below(path, place) for place in granted)
+
+    for place in out_of_sight:
+        assert not is_granted(place)
+        assert not any(places.is_below(place, one) for one in granted), "a grant counts for all below it"
+    for here, folders, names in os.walk(root):
+        for name in (*folders, *names):
+            path = f"{here}/{name}"
+            near_hidden = any(
+                places.is_below(path, place) or places.is_below(place, path) for place in out_of_sight
+            )
+            assert near_hidden or is_granted(path)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+def granted(argv: list[str], home: Path, **env: str) -> set[str]:
+    confined = box.Confined(box.Box(hidden=box.own_places()))
+    rules = box.rules(confined, argv, str(home / "cwd"), {"PATH": "/usr/bin", **env}, str(home / "tmp"))
+    return {rule.path for rule in rules}
+
+
+def reaches(rules: set[str], path: Path) -> bool:
+    return any(places.is_below(str(path), place) for place in rules)
+
+
+def test_no_secret_is_granted_whatever_is_in_the_home_folder(home):
+    for name in places.SECRETS:
+        (home / name).mkdir(parents=True, exist_ok=True)
+        (home / name / "key").write_text("x")
+    for name in (".local/bin", ".config/nvim", ".cache/pip", ".nvm"):
+        (home / name).mkdir(parents=True, exist_ok=True)
+    rules = granted(["/usr/bin/true"], home)
+    assert [name for name in places.SECRETS if reaches(rules, home / name / "key")] == []
+    assert all(reaches(rules, home / name) for name in (".local/bin", ".config/nvim", ".cache/pip", ".nvm"))
+
+
+def test_a_secret_named_in_a_command_is_not_granted(home):
+    key = home / ".ssh/id"
+    key.parent.mkdir()
+    key.write_text("x")
+    key.chmod(0o755)
+    assert not reaches(granted(["bash", "-c", f"cat {key}"], home), key)
+    assert not reaches(granted(["cat", str(key)], home), key)
+    letter = home / "letter.txt"
+    letter.write_text("x")
+    assert not reaches(granted(["bash", "-c", f"cat {letter}"], home), letter)
+
+
+def test_a_program_below_home_brings_what_it_is_installed_with(home):
+    for name in ("tools/node/bin/node", "tools/node/lib/x.js", "tools/other/secret"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("")
+    (home / "tools/node/bin/node").chmod(0o755)
+    on_path = granted(["node"], home, PATH=f"{home}/tools/node/bin:/usr/bin")
+    in_command = granted(["bash", "-c", f"FOO=1 {home}/tools/node/bin/node x.js"], home)
+    for rules in (on_path, in_command):
+        assert reaches(rules, home / "tools/node/lib/x.js")
+        assert not reaches(rules, home / "tools/other/secret")
+    (home / "bin").mkdir()
+    (home / "bin/node").symlink_to(home / "tools/node/bin/node")
+    assert reaches(granted(["node"], home, PATH=f"{home}/bin"), home / "tools/node/lib/x.js")
+
+
+def test_dot_files_that_are_kept_elsewhere_are_read(home):
+    (home / "dotfiles").mkdir()
+    (home / "dotfiles/gitconfig").write_text("[user]\n")
+    (home / ".gitconfig").symlink_to(home / "dotfiles/gitconfig")
+    rules = granted(["git"], home)
+    assert reaches(rules, home / "dotfiles/gitconfig")
+    assert not reaches(rules, home / "dotfiles/other")
+
+
+def test_a_folder_that_is_a_link_hides_its_secrets_all_the_same(home):
+    for name in ("dotfiles/config/gh/hosts.yml", "dotfiles/config/nvim/init.lua"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("x")
+    (home / ".config").symlink_to(home / "dotfiles/config")
+    rules = granted(["/usr/bin/true"], home)
+    assert reaches(rules, home / "dotfiles/config/nvim/init.lua")
+    assert not reaches(rules, home / "dotfiles/config/gh/hosts.yml")
+
+
+def test_a_home_below_a_place_of_the_system_is_a_home(monkeypatch):
+    there = {"/var": ["home", "lib"], "/var/home": ["u"], "/var/home/u": [".ssh", ".nvm", "letter"]}
+    there["/var/lib"] = ["dpkg"]
+    monkeypatch.setattr(places, "names_in", lambda folder, **_: there.get(folder, []))
+    found = set(box.readable("/var/home/u", frozenset(), ()))
+    assert not any(places.is_below("/var/home/u/.ssh", one) for one in found)
+    assert not any(places.is_below("/var/home/u/letter", one) for one in found)
+    assert any(places.is_below("/var/lib/dpkg", one) for one in found)
+
+
+def test_a_folder_of_path_that_a_child_can_write_leads_nowhere(home):
+    own = home / ".claude/local"
+    own.mkdir(parents=True)
+    (home / "Documents").mkdir()
+    (home / "Documents/x").write_text("x")
+    (home / "Documents/x").chmod(0o755)
+    (own / "x").symlink_to(home / "Documents/x")
+    confined = box.Confined(box.Box(), own=(str(home / ".claude"),))
+    rules = box.rules(confined, ["x"], str(home / "cwd"), {"PATH": str(own)}, str(home / "tmp"))
+    assert not reaches({rule.path for rule in rules}, home / "Documents/x")
+
+
+def test_a_script_chooses_no_interpreter_that_is_not_there(home):
+    (home / "Documents").mkdir()
+    (home / "photos").mkdir()
+    (home / "tools/bin").mkdir(parents=True)
+    (home / "tools/bin/agent.sh").write_text(f"#!{home}/Documents/bin/sh\n")
+    (home / "tools/pyvenv.cfg").write_text(f"home = {home}/photos/bin\n")
+    (home / "tools/bin/agent.sh").chmod(0o755)
+    rules = granted(["bash", str(home / "tools/bin/agent.sh")], home)
+    assert reaches(rules, home / "tools/bin/agent.sh")
+    assert not reaches(rules, home / "Documents/letter")
+    assert not reaches(rules, home / "photos/p")
+
+
+@pytest.mark.skipif(not box.holds(), reason="this kernel has no Landlock to hold anything")
+def test_a_python_below_home_starts(home, tmp_path):
+    """Named by its path in a shell command, or found on the PATH; its modules come with it."""
+    from sandbox.world import ran  # noqa: PLC0415 - imports what only Linux has
+
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home / "envs/x")], check=True)
+    cwd = tmp_path / "cwd"
+    cwd.mkdir()
+    confined = box.Confined(box.Box())
+    named = ran(
+        ["bash", "-c", f"{home}/envs/x/bin/python -c 'import json; print(1)'"], cwd, clean_env(), confined
+    )
+    env = clean_env() | {"PATH": f"{home}/envs/x/bin:/usr/bin:/bin"}
+    found = ran(["bash", "-c", "python -c 'import json; print(2)'"], cwd, env, confined)
+    assert (named, found) == ("1\n", "2\n")
+
+
+@pytest.fixture
+def own_python(home):
+    """A Python below the home folder that no PATH names, whole but for its size: its parts are links."""
+    place = home / "pythons/own"
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for name in ("bin", "lib"):
+        (place / name).mkdir(parents=True)
+    shutil.copy2(os.path.realpath(sys.executable), place / "bin" / version)
+    (place / "lib" / version).mkdir()
+    for entry in Path(os.__file__).parent.iterdir():
+        if entry.name not in ("site-packages", "test", "__pycache__"):
+            (place / "lib" / version / entry.name).symlink_to(entry)
+    shutil.copy2(os.__file__, place / "lib" / version / "os.py.copy")
+    (place / "lib" / version / "os.py").unlink()
+    (place / "lib" / version / "os.py.copy").rename(place / "lib" / version / "os.py")
+    return place / "bin" / version
+
+
+def test_what_an_environment_of_the_working_copy_was_made_from_is_read(home, own_python):
+    """However the command names it: by a relative path, in a Makefile, after `activate`."""
+    cwd = home / "cwd"
+    for folder, config in {
+        ".venv": f"home = {own_python.parent}\n",
+        "env": f"home = {home}/letters/bin\n",
+        "other": f"home = {home}/projects/lib/..\n",
+    }.items():
+        (cwd / folder).mkdir(parents=True)
+        (cwd / folder / "pyvenv.cfg").write_text(config)
+    (home / "letters/bin").mkdir(parents=True)
+    (home / "letters/bin/python3").write_text("#!/bin/sh\n")
+    (home / "letters/bin/python3").chmod(0o755)
+    (home / "projects/lib").mkdir(parents=True)
+    rules = granted(["bash", "-c", "make test"], home)
+    assert reaches(rules, own_python)
+    assert reaches(rules, own_python.parents[1] / "lib/x")
+    assert not reaches(rules, home / "letters/x")
+    assert not reaches(rules, home / "projects/x")
+    assert not reaches(rules, home / "pythons/other")
+    (cwd / "pipe").mkdir()
+    os.mkfifo(cwd / "pipe/pyvenv.cfg")
+    assert granted(["true"], home)  # and nobody waits for what is never written
+
+
+def test_an_environment_does_not_open_a_folder_that_is_no_python(home):
+    """A child that can write its working copy says nothing about what the next one may read."""
+    cwd = home / "cwd"
+    (cwd / ".venv").mkdir(parents=True)
+    (home / "bin").mkdir()
+    (home / "lib/python3.11").mkdir(parents=True)
+    (home / "lib/python3.11/os.py").write_text("")
+    (home / "bin/python3").write_text("")
+    (home / "bin/python3").chmod(0o755)
+    for config in (f"home = {home}/bin\n", f"home = {home}/.ssh\n", "home = /\n", "home = bin\n", "x"):
+        (cwd / ".venv/pyvenv.cfg").write_text(config)
+        rules = granted(["bash", "-c", ".venv/bin/python x.py"], home)
+        assert not reaches(rules, home / "letter")
+        assert not reaches(rules, home / ".ssh/id")
+
+
+@pytest.mark.skipif(not box.holds(), reason="this kernel has no Landlock to hold anything")
+def test_an_environment_of_the_working_copy_starts_with_a_python_below_home(home, own_python, tmp_path):
+    from sandbox.world import ran  # noqa: PLC0415 - imports what only Linux has
+
+    cwd = tmp_path / "cwd"
+    (cwd / ".venv/bin").mkdir(parents=True)
+    (cwd / ".venv/pyvenv.cfg").write_text(f"home = {own_python.parent}\nversion = 3.11\n")
+    (cwd / ".venv/bin/python").symlink_to(own_python)
+    confined = box.Confined(box.Box(read=(sys.base_prefix,)), writes=True)  # where the links lead
+    said = ran(["bash", "-c", ".venv/bin/python -S -c 'print(1)'"], cwd, clean_env(), confined)
+    assert said == "1\n"
