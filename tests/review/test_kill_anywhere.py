@@ -15,6 +15,7 @@ from review_support import APP, commit, content, feature_branch, finding, hall_o
 from rondel.errors import NothingToDo
 from rondel.workflows.review import files
 from support.kills import Trial, killed_and_resumed, sweep, swept, timeless, undisturbed
+from support.runtime import run_of
 
 TEAM = "principal:2,quality:2,security:2"
 FIXED = APP + "\n\ndef half(n):\n    return n / 0\n"
@@ -44,6 +45,8 @@ class SecondRound(Trial):
         self.root = folder / "repo"
         shutil.copytree(source, self.root, symlinks=True)
         (self.session,) = (self.root / ".ocr/sessions").iterdir()
+        # A copy may get the inode of one that was removed: what is on record of that trial is not this one's.
+        shutil.rmtree(run_of(self.session).parent, ignore_errors=True)
         self.first_round = {path: d for path, d in content(self.root).items() if "round-1/" in path}
 
     def drive(self) -> int:
