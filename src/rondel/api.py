@@ -74,8 +74,10 @@ from rondel.store.lease import Lease, holder
 from rondel.store.locks import locked
 from rondel.store.ours import OLD_RUN, RECORD, RESTORED, Restored
 from rondel.store.snapshot import DiskSnapshot
+from rondel.store.written import Written
 from rondel.trust import consents
 from rondel.trust.consents import Consents
+from rondel.trust.doubts import WRITTEN_MEANWHILE, Doubts
 from rondel.trust.parts import Part, brought_part
 from rondel.trust.seals import Believed, Seals
 from rondel.trust.sessions import BEGUN, Sessions
@@ -415,10 +417,14 @@ class Hall:
         """The files of a session, without decisions that count for nothing."""
         found = self._all_files(ref)
         seals = self._seals(ref, found)
-        return Believed(found, seals) if seals else found
+        return Believed(found, seals, self._doubts(ref)) if seals else found
 
     def _all_files(self, ref: SessionRef) -> Snapshot:
         return DiskSnapshot(files.safe_join(self.root, ref.folder), ref.beside)
+
+    def _doubts(self, ref: SessionRef) -> Doubts:
+        """Which texts of a session do not count before the person has adopted them."""
+        return Doubts(self.runtime(ref), ref.name, Written(files.safe_join(self.root, ref.folder)).ours)
 
     def _seals(self, ref: SessionRef, shown: Snapshot) -> Seals | None:
         """By what decisions count; None in a foreign session, which is shown with all that it says."""
@@ -453,23 +459,31 @@ class Hall:
 
     def _summary(self, ref: SessionRef, snapshot: Snapshot) -> Summary:
         seals = self._seals(ref, snapshot)
-        is_known = seals is not None or self._says_yes()
-        found = self._summary_of(ref, snapshot, seals)
-        if seals:
-            found = replace(found, problems=(*found.problems, *self._doubts(ref, snapshot, seals)))
-        return found if is_known else _as_foreign(ref, found)
+        if seals is None:
+            found = self._summary_of(ref, snapshot, None, snapshot)
+            return found if self._says_yes() else _as_foreign(ref, found)
+        doubts = self._doubts(ref)
+        found = self._summary_of(ref, snapshot, seals, Believed(snapshot, seals, doubts))
+        found = replace(found, problems=(*found.problems, *self._uncounted(ref, snapshot, seals, doubts)))
+        waits = any(problem.rule == WRITTEN_MEANWHILE for problem in found.problems)
+        return replace(found, next=command_line("adopt", ref.name)) if waits else found
 
-    def _doubts(self, ref: SessionRef, snapshot: Snapshot, seals: Seals) -> Iterator[Problem]:
-        """The decisions that do not count: those that are nobody's, and answers to what is asked again."""
+    def _uncounted(
+        self, ref: SessionRef, snapshot: Snapshot, seals: Seals, doubts: Doubts
+    ) -> Iterator[Problem]:
+        """What does not count: decisions and texts that are nobody's, and answers to what is asked again."""
         yield from seals.problems(snapshot)
         if old := list(seals.outdated(snapshot)):
             asked = {question.path for question in self.waiting(ref)}
             yield from (problem for problem in old if problem.file in asked)
+        if not doubts.is_idle:
+            yield from doubts.problems(snapshot, paths.files_below(files.safe_join(self.root, ref.folder)))
 
-    def _summary_of(self, ref: SessionRef, snapshot: Snapshot, seals: Seals | None) -> Summary:
-        """The same; a session that is not on record has no runtime here."""
+    def _summary_of(
+        self, ref: SessionRef, snapshot: Snapshot, seals: Seals | None, shown: Snapshot
+    ) -> Summary:
+        """The same from what is `shown` to the workflow; one that is not on record has no runtime here."""
         flow = self.workflow(ref.workflow)
-        shown = Believed(snapshot, seals) if seals else snapshot
         state = flow.read(shown, ref, self.given(ref.workflow))
         found = flow.summary(state)
         if found.status is Status.DAMAGED:  # nothing goes on before it is mended

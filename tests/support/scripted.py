@@ -36,6 +36,7 @@ class Scripted:
     kind: str = "fake"
     model: str = ""
     seen: list[Request] = field(default_factory=list)
+    in_process: bool = True
 
     @property
     def actions(self) -> list[str]:

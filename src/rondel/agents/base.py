@@ -90,8 +90,13 @@ class Reply:
     )
 
 
+def starts_programs(agent: Agent) -> bool:
+    """Whether an agent starts programs that may do what they like; one that does not says so itself."""
+    return not getattr(agent, "in_process", False)
+
+
 class Agent(Protocol):
-    """One configured agent."""
+    """One configured agent. One that starts no program but Rondel's own says `in_process = True`."""
 
     name: str  # as in rondel.toml
     kind: str

@@ -99,6 +99,7 @@ class ChecksAgent:
     """An agent that analyses instead of asking a model."""
 
     kind = "checks"
+    in_process = True
     model = ""
 
     def __init__(self, name: str, analyse: Analyse) -> None:

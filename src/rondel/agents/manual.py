@@ -18,6 +18,7 @@ class ManualAgent:
     """An agent that is a person with an editor, or a chat window."""
 
     kind = "manual"
+    in_process = True
     model = ""
 
     def __init__(self, settings: AgentSettings) -> None:

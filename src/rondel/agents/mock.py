@@ -84,6 +84,7 @@ class MockAgent:
     """An agent that says what its script says."""
 
     kind = "mock"
+    in_process = True
 
     def __init__(self, settings: AgentSettings, script: Script | None = None) -> None:
         self.name = settings.name

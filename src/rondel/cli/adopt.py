@@ -12,9 +12,11 @@ from rondel.cli.sessions import session_argument
 from rondel.errors import NothingToDo, UsageError
 from rondel.model.commands import command_line
 from rondel.model.workflow import SessionRef
+from rondel.trust.doubts import WRITTEN_MEANWHILE
 from rondel.trust.seals import REMOVED, UNSEALED
 
 WAITS = 3
+NOT_YET = (UNSEALED, REMOVED, WRITTEN_MEANWHILE)  # what counts after another adoption
 
 
 @click.command()
@@ -29,8 +31,10 @@ def command(session: str | None, yes: bool, as_json: bool) -> None:
     under way elsewhere is asked for again.
     """
     hall = here()
-    ref = _foreign(hall, session)
+    ref = named_or_only_foreign(hall, session)
     lines = hall.claims(ref)
+    if hall.is_recorded(ref):
+        lines += [f"does not count yet: {p.file}" for p in hall.summary(ref).problems if p.rule in NOT_YET]
     if not as_json:
         for line in lines:
             click.echo(line)
@@ -48,13 +52,11 @@ def command(session: str | None, yes: bool, as_json: bool) -> None:
         say(f"  next: {follows}")
 
 
-def _foreign(hall: Hall, name: str | None) -> SessionRef:
+def named_or_only_foreign(hall: Hall, name: str | None) -> SessionRef:
     """The session that is meant; without a name, the only foreign one."""
     if name:
         ref = hall.find(name)
-        if hall.is_recorded(ref) and not any(
-            p.rule in (UNSEALED, REMOVED) for p in hall.summary(ref).problems
-        ):
+        if hall.is_recorded(ref) and not any(p.rule in NOT_YET for p in hall.summary(ref).problems):
             raise NothingToDo(f"{ref.name} is yours already")
         return ref
     refs = [ref for ref in hall.sessions() if not hall.is_recorded(ref)]

@@ -46,6 +46,7 @@ def adopt(session: Session[Any], look: Look, at: datetime) -> list[Restored]:
     """
     if session.known.knows(session.files):  # it is theirs, with decisions of others in it
         session.seal_anew(at)
+        session.adopt_texts()
         return []
     session.known.refuse_driven()
     refuse_driven(session.folder / OLD_RUN, session.ref.name)  # by a version that had its lease there

@@ -129,6 +129,7 @@ class Driver(Generic[S]):
         for done in await asyncio.to_thread(self._tools.workspaces.restore):
             self._note("put-right", message=done.words)
         process.end_leftovers(self._session.run / "spool")
+        self._session.watch_no_more()  # of a driver that died: what was written since waits for the person
         await self._sweep()
         self._settle_open_tries()
         self._say_problems(self._session.workflow.summary(self._session.state))
@@ -191,6 +192,9 @@ class Driver(Generic[S]):
             if self._word is not None:
                 self._held[action.path] = (Stopped.PAUSED, "")
                 return
+            if doubted := self._doubted():  # going on could pay for what a person has just written
+                self._held[action.path] = (Stopped.WAITING, doubted)
+                return
             if isinstance(action, Ask | Run) and self._busy() >= self._limits.agents_max:
                 return
             reason = self._reason_to_hold(action)
@@ -199,6 +203,10 @@ class Driver(Generic[S]):
                 self._word = control.read(self._session.folder)
             else:
                 self._held[action.path] = reason
+
+    def _doubted(self) -> str:
+        """Whose text waits for the person's word, in words; empty where none does."""
+        return "; ".join(f"{p.file} {p.message}: {p.repair}" for p in self._session.doubted())
 
     def _busy(self) -> int:
         return sum(isinstance(f.job.action, Ask | Run) for f in self._flights.values())
@@ -291,6 +299,8 @@ class Driver(Generic[S]):
         if begin:
             session.carry_out(begin, {}, self._lease)
         self._lease.check()
+        if self._performer.could_write(job):
+            session.watch()
         flight_key = action.path
         now = time.monotonic()
         task = asyncio.create_task(self._performer.perform(job, lambda beat: self._beat(flight_key, beat)))
@@ -361,6 +371,7 @@ class Driver(Generic[S]):
         for path in [p for p, f in self._flights.items() if f.task in done]:
             flight = self._flights.pop(path)
             self._finish(flight)
+        self._end_watch()
         self._look_at_the_disk()
         if time.monotonic() - self._ticked >= TICK_S:
             self._ticked = time.monotonic()
@@ -395,6 +406,11 @@ class Driver(Generic[S]):
                 self._finish_cancelled(flight)
             except MachineTrouble as e:
                 self._trouble = self._trouble or e
+        self._end_watch()
+
+    def _end_watch(self) -> None:
+        if not any(self._performer.could_write(flight.job) for flight in self._flights.values()):
+            self._session.watch_no_more()
 
     # -- finishing ----------------------------------------------------------------------
 
@@ -431,7 +447,9 @@ class Driver(Generic[S]):
         if outcome.taken and outcome.ended not in UNRECORDED and final:
             self._session.look_again(flight.inputs)
             changes = self._session.workflow.apply(self._session.state, action, outcome)
-            wrote, kept = self._session.carry_out(changes, flight.seen, self._lease)
+            # What is doubted gives way to the answer that was waited for, and is kept aside.
+            seen = {p: d for p, d in flight.seen.items() if not self._session.is_doubted(p)}
+            wrote, kept = self._session.carry_out(changes, seen, self._lease)
             self._repeats[action.path] += 1
         if outcome.ended is Ended.WAITING:
             self._waits[action.path] = outcome.error
@@ -473,7 +491,8 @@ class Driver(Generic[S]):
 
     def _say_problems(self, summary: Summary) -> None:
         """Say once what somebody wrote and does not count, so that nobody believes it did."""
-        for problem in (*summary.problems, *self._session.seals.problems(self._session.files)):
+        session = self._session
+        for problem in (*summary.problems, *session.seals.problems(session.files), *session.doubted()):
             if problem.loud and problem not in self._said:
                 self._said.add(problem)
                 self._note("problem", file=problem.file, rule=problem.rule, message=problem.message)

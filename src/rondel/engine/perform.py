@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from typing import Generic, TypeVar
 
 from rondel import paths
 from rondel.agents import process, roster
-from rondel.agents.base import Agent, Beat, Clocks, Reply, Request
+from rondel.agents.base import Agent, Beat, Clocks, Reply, Request, starts_programs
 from rondel.agents.endings import cut_short
 from rondel.agents.process import Reason
 from rondel.agents.settings import AgentSettings
@@ -41,6 +42,7 @@ T = TypeVar("T")
 
 GIT_PAUSES_S = (0.1, 0.5)
 TAIL = 4000
+MANUAL = "manual"  # the kind of agent that is a person
 REPAIR = "repair"  # the spool of a second answer, in that of the first
 UNCHANGED = "unchanged"  # in a spool: the answer came without an edit
 CHECKS_FAILED = "the checks failed after the edit"
@@ -155,6 +157,8 @@ class Performer(Generic[S]):
             return self._outcome(self._tools.clock(), Ended.CANCELLED, error="it is not due any more"), None
         prompt = workflow.prompt(state, ask) + job.hint
         request = self._request(job, ask, settings, prompt, cwd)
+        if settings.kind == MANUAL and (why := self._not_the_persons(request)):
+            return self._outcome(self._tools.clock(), Ended.WAITING, error=why), None
         await self._note_state(job, ask.workspace)
         answer = await self._tools.executor.submit(agent, request, beat)
         wrong = self._wrong(ask, answer)
@@ -195,6 +199,16 @@ class Performer(Generic[S]):
         return _with_commit(
             replace(outcome, ended=Ended.DONE, error=""), commit
         ), answer.reply if answer else None
+
+    def could_write(self, job: Job) -> bool:
+        """Whether a try starts a program that could write the session's own files."""
+        action = job.action
+        if self._tools.box is not None or not isinstance(action, Ask | Run):
+            return False
+        if job.agent is None or starts_programs(self._agent(job.agent)):
+            return True
+        edits = action.workspace.access is Access.WRITE
+        return edits and bool(action.workspace.checks or self._tools.config.project.setup)
 
     def is_complete(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
         """Whether a try that a dead driver left has its whole answer in the spool."""
@@ -306,6 +320,17 @@ class Performer(Generic[S]):
             prompt_file=self._manual(ask.path, ask.prompt_file, "prompt"),
             reply_file=self._manual(ask.path, ask.reply_file, "response"),
         )
+
+    def _not_the_persons(self, request: Request) -> str:
+        """Why the reply file is not taken for the person's answer; empty where it is."""
+        session = self._session
+        reply, prompt = (
+            os.path.relpath(p, session.folder) for p in (request.reply_file, request.prompt_file) if p
+        )
+        session.doubts.spare([prompt])  # the agent itself writes it
+        if not session.is_doubted(reply):
+            return ""
+        return next(f"{p.file} {p.message}: {p.repair}" for p in session.doubted() if p.file == reply)
 
     def _manual(self, path: str, given: str | None, what: str) -> Path:
         return ours.place_of(self._session.folder, given or f".rondel/manual/{_flat(path)}.{what}.md")

@@ -36,6 +36,7 @@ from rondel.store.lease import Lease
 from rondel.store.ours import ASIDE, HOME, RECORD, RESTORED, Restored
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import Applied, Kept, Written, apply_changes, write_ours
+from rondel.trust.doubts import Doubts
 from rondel.trust.seals import Believed, Seals, decisions_in
 from rondel.trust.sessions import ADOPTING, BEGUN, KnownSession, Record, Sessions
 
@@ -70,12 +71,13 @@ class Session(Generic[S]):
             files.make_folder(self.folder)
         self.files = DiskSnapshot(self.folder, ref.beside)
         self.seals = Seals(self.known)
-        self.shown = Believed(self.files, self.seals)  # what the workflow sees
         self.run = self.known.runtime
+        self._written = Written(self.folder)
+        self.doubts = Doubts(self.run, ref.name, self._written.ours)
+        self.shown = Believed(self.files, self.seals, self.doubts)  # what the workflow sees
         self.journal = Journal(self.run / "journal.jsonl")
         self._records = (KnownLog(self.folder / RECORD), KnownLog(self.run / RESTORED))
         self._identity: Identity | None = None
-        self._written = Written(self.folder)
         self._committed: Committed | None = None  # what a driver knows to be good
         self._say: Callable[[str, dict[str, object]], None] = self.note
         self._damaged = False  # before anything was remembered: that is not ours to put back
@@ -173,6 +175,7 @@ class Session(Generic[S]):
         self.known.record(identity, how, look.at, is_open=not self.files.exists(IDENTITY))
         self.__dict__.pop("ledger", None)  # the runtime of another session is gone
         self.journal = Journal(self.run / "journal.jsonl")
+        self.doubts.read()
         self.carry_out([Write(IDENTITY, documents.dump(identity.document()))], {}, lease)
         self._identity = identity
 
@@ -319,6 +322,7 @@ class Session(Generic[S]):
         for event in news:
             self.ledger.note(event)
         if news:
+            self.doubts.read()
             self.refresh()
         return self._look_beside() or bool(news)
 
@@ -332,6 +336,45 @@ class Session(Generic[S]):
         self._changed |= {f"../{name}" for name in self.ref.beside}
         self._state = None
         return True
+
+    # -- what is written while a program is at work that nothing confines ----------------
+
+    def watch(self) -> None:
+        """From now on only texts of ours count, and those that are there; before such a program starts."""
+        if not self.doubts.is_watching:
+            self.refresh()
+            raw = self.workflow.read(self.files, self.ref, self._given)
+            self.doubts.begin(self.files, self.paths(), self.workflow.documents(raw))
+
+    def watch_no_more(self) -> None:
+        """No such program is at work: what is doubted now waits for the person, the rest counts."""
+        if self.doubts.is_watching:
+            self.refresh()
+            self.doubts.end(self.files, self.paths())
+
+    def doubted(self) -> tuple[Problem, ...]:
+        """The texts that wait for the person."""
+        return () if self.doubts.is_idle else tuple(self.doubts.problems(self.files))
+
+    def is_doubted(self, path: str) -> bool:
+        """Whether the text at a path, as it is now, is one of them."""
+        if self.doubts.is_idle:
+            return False
+        self.doubts.read()  # another terminal may have adopted it
+        self.files.forget(path)
+        return self.doubts.hides(path, self.files)
+
+    def adopt_texts(self) -> list[str]:
+        """The doubted texts count from now on; gives which they are."""
+        found = self.doubts.adopt(self.files, self.paths())
+        if found:
+            self._state = None
+            self.note("adopted", {"files": found})
+        return found
+
+    def paths(self) -> list[str]:
+        """Every file of the session."""
+        return [*paths.files_below(self.folder), *(f"../{name}" for name in self.ref.beside)]
 
     def note(self, kind: str, fields: dict[str, object]) -> None:
         """One event into the journal and the ledger."""
@@ -383,6 +426,7 @@ class Session(Generic[S]):
         self, changes: Sequence[Change], seen: Mapping[str, str | None], lease: Lease | None
     ) -> Applied:
         """Carry out changes; where a document is damaged, again after it has been put back."""
+        self.doubts.spare(_unrecorded(changes))
         good = self._committed
         moved = {change.path for change in changes if isinstance(change, Aside)}
         known = frozenset(
@@ -467,6 +511,11 @@ def restored(*records: bytes | None) -> tuple[Problem, ...]:
         for record in records
         for one in ours.restored_in(record)
     )
+
+
+def _unrecorded(changes: Sequence[Change]) -> Iterator[str]:
+    """The files that hold something else after these changes without a text on record."""
+    return _paths([change for change in changes if not isinstance(change, Write)])
 
 
 def _paths(changes: Sequence[Change]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from rondel.model.summary import Problem
 from rondel.store import documents, files
 from rondel.store.locks import locked
 from rondel.trust.consents import make_private
+from rondel.trust.doubts import Doubts
 from rondel.trust.sessions import KnownSession, own_bytes, read_own, write_own
 
 KEY = "key"
@@ -212,11 +213,12 @@ def decisions_in(shown: Snapshot, folder: str = DECISIONS, levels: int = LEVELS_
 
 
 class Believed:
-    """A session's files without the decisions that count for nothing: what a workflow reads."""
+    """A session's files without decisions and texts that count for nothing: what a workflow reads."""
 
-    def __init__(self, shown: Snapshot, seals: Seals) -> None:
+    def __init__(self, shown: Snapshot, seals: Seals, doubts: Doubts) -> None:
         self._shown = shown
         self._seals = seals
+        self._doubts = doubts
 
     @property
     def place(self) -> str:
@@ -227,9 +229,10 @@ class Believed:
         """See `Snapshot`."""
         found = self._shown.names(folder)
         above = folder.rstrip("/")
-        if not is_decision(f"{above}/"):
+        if not is_decision(f"{above}/") and self._doubts.is_idle:
             return found
-        return frozenset(n for n in found if n.endswith("/") or self._counts(f"{above}/{n}"))
+        prefix = f"{above}/" if above else ""
+        return frozenset(n for n in found if n.endswith("/") or self._counts(f"{prefix}{n}"))
 
     def data(self, path: str) -> bytes | None:
         """See `Snapshot`."""
@@ -256,6 +259,8 @@ class Believed:
         return self._shown.exists(path) and self._counts(path)
 
     def _counts(self, path: str) -> bool:
-        if not is_decision(path) or path.rstrip("/") == DECISIONS or not self._shown.exists(path):
+        if not is_decision(path):
+            return not self._doubts.hides(path, self._shown)
+        if path.rstrip("/") == DECISIONS or not self._shown.exists(path):
             return True
         return self._seals.counts(path, self._shown)
