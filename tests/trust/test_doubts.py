@@ -267,3 +267,25 @@ def test_a_lead_that_writes_the_reviewers_files_does_not_have_them_counted(repo,
     assert adopted.returncode == 0
     (shown,) = json.loads(rondel(repo, env, "status", "--json").stdout)["sessions"]
     assert WRITTEN_MEANWHILE not in {p["rule"] for p in shown["problems"]}
+
+
+def test_a_state_document_that_is_edited_in_place_keeps_its_own_rules(repo, home):
+    """Its fields are read as they are: a person may pause there, and other tools have fields in it."""
+
+    def answer(request: Request) -> str:
+        if request.action == note(1):
+            place = repo / REF.folder / "state.json"
+            place.write_text(json.dumps({**json.loads(place.read_text()), "theirs": 1}))
+        return plain(request)
+
+    here = begun(repo, Scripted(answer, in_process=False), auto=True)
+    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert json.loads(text(repo, "state.json"))["theirs"] == 1
+    assert doubted(here) == []
+
+
+def test_what_a_round_came_to_is_not_changed_by_the_next_one(repo, home):
+    agent = forger(repo, "final.md", "round-1/sum.json")
+    here = begun(repo, agent, auto=True)
+    here.drive(REF, agents_max=1)
+    assert doubted(here) == ["round-1/sum.json"]

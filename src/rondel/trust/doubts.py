@@ -96,8 +96,13 @@ class Doubts:
 
     # -- changes: durable, one process at a time --------------------------------------------
 
-    def begin(self, shown: Snapshot, paths: Iterable[str], exempt: Iterable[str]) -> None:
-        """Watch from now on; before the program is started. `exempt` are the state documents."""
+    def begin(self, shown: Snapshot, paths: Iterable[str], state: Iterable[str]) -> None:
+        """Watch from now on; before the program is started.
+
+        Of the state documents those are spared that are edited in place, so that no text of theirs is
+        on record; what was written as a whole, such as the findings of a round, is watched like the rest.
+        """
+        exempt = [path for path in state if shown.digest(path) not in self._wrote(path)]
         there = {path: shown.digest(path) or "" for path in paths if _is_answer(path)}
         before = {p: d for p, d in there.items() if d not in self._wrote(p) and not self.hides(p, shown)}
         self._change(lambda: {"before": {**before}, "exempt": [*sorted(exempt)]})
