@@ -32,14 +32,17 @@ def alive(tag: str) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                environ = (entry / "environ").read_bytes()
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            except OSError:
-                continue
-            if word in environ.split(b"\0") and state != "Z":
+            threads = list(entry.glob("task/*"))  # the first one of a living process may have ended
+            if any(word in _environ(thread).split(b"\0") for thread in threads):
                 found.append(int(entry.name))
     return found
+
+
+def _environ(thread: Path) -> bytes:
+    try:
+        return (thread / "environ").read_bytes()
+    except OSError:
+        return b""
 
 
 def wait_until(true, seconds: float = 10.0) -> bool:

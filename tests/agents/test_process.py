@@ -92,7 +92,14 @@ def test_one_that_reads_stdin_for_ever_finds_its_end(tmp_path, tag):
     assert output(tmp_path / "spool") == "stdin ended\n"
 
 
-@pytest.mark.parametrize("how", ["leaves_grandchildren", "leaves_children_that_close_their_pipes"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "leaves_grandchildren",
+        "leaves_children_that_close_their_pipes",
+        "leaves_one_whose_first_thread_has_ended",
+    ],
+)
 def test_grandchildren_in_sessions_of_their_own_are_ended(tmp_path, tag, how):
     began = time.monotonic()
     ended = go(tmp_path, tag, fake(how))

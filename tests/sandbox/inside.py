@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -34,6 +35,7 @@ NETWORK = "a network of its own"
 COVERED = "mounts of its own"
 SHARED = "memory of its own"
 FAMILIES = "a filter of sockets"
+CALLS = "a filter of system calls"
 PROXY = "the proxy"
 
 ALWAYS = ("all", "vendor", "none")  # the networks in which an escape is tried
@@ -42,8 +44,11 @@ THROUGH = ("vendor",)
 
 World = dict[str, Any]
 LIBC = ctypes.CDLL(None, use_errno=True)
-NUMBERS = {"x86_64": (234, 175, 169), "aarch64": (131, 105, 142)}  # of the calls that differ
-TGKILL, INIT_MODULE, REBOOT = NUMBERS.get(os.uname().machine, (-1, -1, -1))
+NUMBERS = {  # of the calls that differ
+    "x86_64": (234, 175, 169, 248, 250),
+    "aarch64": (131, 105, 142, 217, 219),
+}
+TGKILL, INIT_MODULE, REBOOT, ADD_KEY, KEYCTL = NUMBERS.get(os.uname().machine, (-1,) * 5)
 
 
 @dataclass(frozen=True)
@@ -324,6 +329,27 @@ def _signal_thread(world: World) -> object:
 @escape("a signal by a handle of the driver", SCOPES)
 def _signal_handle(world: World) -> object:
     return signal.pidfd_send_signal(os.pidfd_open(world["driver"]), 0)
+
+
+@escape("a limit for the driver", CALLS)
+def _limit_driver(world: World) -> object:
+    now = resource.prlimit(world["driver"], resource.RLIMIT_CORE)
+    return resource.prlimit(world["driver"], resource.RLIMIT_CORE, now) or "set"
+
+
+@escape("the end of the reaper by a limit", CALLS, control=False)
+def _limit_reaper(_: World) -> object:
+    return resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (0, 0)) or "set"
+
+
+@escape("the keys of the person's session in the kernel", CALLS)
+def _keys(_: World) -> object:
+    return ok(LIBC.syscall(KEYCTL, 0, -3, 0))
+
+
+@escape("a key for the person's session in the kernel", CALLS, control=False)
+def _add_key(_: World) -> object:
+    return ok(LIBC.syscall(ADD_KEY, b"user", b"planted", b"x", 1, -3))
 
 
 @escape("tracing the driver", TRACING, control=False)

@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from rondel import paths
@@ -100,11 +101,16 @@ def marked(tokens: set[str]) -> list[tuple[int, str]]:
     wanted = {f"{reaper.MARK}={token}".encode() for token in tokens}
     found = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (start := reaper.start_time(int(entry.name))):
-            try:
-                environ = (entry / "environ").read_bytes()
-            except OSError:
-                continue
-            if not wanted.isdisjoint(environ.split(b"\0")):
-                found.append((int(entry.name), start))
+        start = reaper.start_time(int(entry.name)) if entry.name.isdigit() else ""
+        if start and not wanted.isdisjoint(_environ(entry).split(b"\0")):
+            found.append((int(entry.name), start))
     return found
+
+
+def _environ(entry: Path) -> bytes:
+    """The environment of a process; where its first thread has ended, another one shows it."""
+    for place in (entry, *entry.glob("task/*")):
+        with suppress(OSError):
+            if environ := (place / "environ").read_bytes():
+                return environ
+    return b""

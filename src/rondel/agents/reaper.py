@@ -50,7 +50,7 @@ def start_time(pid: int) -> str:
     if not LINUX:
         return " ".join(_ps(f"-o lstart= -p {pid}").split())
     fields = _stat(pid)
-    return "" if fields is None or fields[0] == "Z" else fields[19]
+    return "" if fields is None or _is_over(fields) else fields[19]
 
 
 def boot() -> str:
@@ -67,6 +67,11 @@ def _stat(pid: int) -> list[str] | None:
             return f.read().rpartition(")")[2].split()
     except OSError:
         return None
+
+
+def _is_over(fields: list[str]) -> bool:
+    """Whether a process only waits to be collected: one whose first thread has ended may have others."""
+    return fields[0] == "Z" and int(fields[17]) <= 1
 
 
 def _ps(words: str) -> str:
@@ -100,7 +105,7 @@ def _processes() -> list[tuple[int, int, int, str]]:
         return [
             (int(name), int(fields[1]), int(fields[2]), fields[19])
             for name in os.listdir("/proc")  # noqa: PTH208 - starts faster
-            if name.isdigit() and (fields := _stat(int(name))) and fields[0] != "Z"
+            if name.isdigit() and (fields := _stat(int(name))) and not _is_over(fields)
         ]
     found = []
     for line in _ps("-A -o pid=,ppid=,pgid=,stat=,lstart=").splitlines():
@@ -402,7 +407,8 @@ class Reaper:
             "signal": -code if code is not None and code < 0 else None,
             "reason": self.reason or "exited",
             "seconds": round(self.seconds or time.monotonic() - self.began, 3),
-            "error": self.error,
+            "error": self.error
+            or (f"{len(self.left)} of its processes cannot be ended" if self.left else ""),
             "trouble": self.trouble,
             "left": self.left,
         }
@@ -507,7 +513,7 @@ def _reap(reaper: Reaper, token: str) -> None:
     else:
         reaper.start()
     reaper.watch(wake)
-    if reaper.tmp:
+    if reaper.tmp and not reaper.left:  # who is left could lead us elsewhere
         _remove(reaper.tmp)
     reaper.record()
 

@@ -17,7 +17,7 @@ import re
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 SHM = "/dev/shm"  # noqa: S108 - the place that programs know
 _SHM_MAX = 4 * 2**30
@@ -30,11 +30,8 @@ _BENEATH = 1
 _SET_NO_NEW_PRIVS, _CAPBSET_DROP = 38, 24
 _CAPABILITY_VERSION_3 = 0x20080522
 _SET_SECCOMP, _REFUSE, _ALLOW = 22, 0x00050000, 0x7FFF0000
-_PROCESSORS = {  # how the kernel calls it, and its number of `socket`
-    "x86_64": (0xC000003E, 41),
-    "aarch64": (0xC00000B7, 198),
-    "riscv64": (0xC00000F3, 198),
-}
+_LOAD, _EQUAL, _FROM_ON, _GIVE = 0x20, 0x15, 0x35, 0x06  # the steps of a filter
+_X32 = 0x40000000  # from here on: the second set of numbers that x86 has
 _IO_URING_SETUP = 425  # on all of them
 _FAMILIES = (1, 2, 10, 16)  # local, IP, IPv6, and asking the kernel about them
 _BACKLOG = 100
@@ -43,6 +40,23 @@ _SOCKETS = "/proc/net/unix"
 _BOUND = re.compile(r"^\S+ (?:\S+ ){5} *\d+ (/.*)$", re.MULTILINE)
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class _Calls(NamedTuple):
+    """The numbers of system calls on a processor."""
+
+    processor: int  # how the kernel calls it
+    socket: int
+    limits: int  # prlimit64
+    keys: tuple[int, ...]  # add_key, request_key, keyctl
+    other: tuple[int, ...]  # the last two of the processor before it, whose programs it runs too
+
+
+_PROCESSORS = {
+    "x86_64": _Calls(0xC000003E, 41, 302, (248, 249, 250), (340, 286, 287, 288)),
+    "aarch64": _Calls(0xC00000B7, 198, 261, (217, 218, 219), (369, 309, 310, 311)),
+    "riscv64": _Calls(0xC00000F3, 198, 261, (217, 218, 219), ()),
+}
 
 
 def enter(rules: int, spaces: dict[str, Any] | None, channel: int) -> None:
@@ -59,6 +73,7 @@ def enter(rules: int, spaces: dict[str, Any] | None, channel: int) -> None:
             break
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _ok(_LIBC.capset(header, (ctypes.c_uint32 * 6)()), "take away capabilities")
+    _nobody_else()
     if spaces is not None and spaces["network"]:
         _plain_sockets_only()
 
@@ -152,26 +167,62 @@ def _plain_sockets_only() -> None:
     A filter of system calls: of `socket` by its family, of those of other processors and of `io_uring`,
     which makes sockets too, by their number.
     """
-    processor, socket_call = _PROCESSORS.get(os.uname().machine, (0, 0))
-    if not processor:
+    calls = _PROCESSORS.get(os.uname().machine)
+    if calls is None:
         raise OSError(errno.ENOSYS, f"the system calls of {os.uname().machine} are not known")
-    load, equal, from_on, give = 0x20, 0x15, 0x35, 0x06
-    program = (
-        (load, 0, 0, 4),  # 0: the processor
-        (equal, 0, 11, processor),
-        (load, 0, 0, 0),  # 2: the call
-        (from_on, 9, 0, 0x40000000),  # the second set of numbers that x86 has
-        (equal, 8, 0, _IO_URING_SETUP),
-        (equal, 0, 6, socket_call),
-        (load, 0, 0, 16),  # 6: its first argument
-        *((equal, 4 - n, 0, family) for n, family in enumerate(_FAMILIES)),
-        (give, 0, 0, _REFUSE | errno.EAFNOSUPPORT),
-        (give, 0, 0, _ALLOW),  # 12
-        (give, 0, 0, _REFUSE | errno.ENOSYS),  # 13
+    _filter(
+        (_LOAD, 0, 0, 4),  # 0: the processor
+        (_EQUAL, 0, 11, calls.processor),
+        (_LOAD, 0, 0, 0),  # 2: the call
+        (_FROM_ON, 9, 0, _X32),
+        (_EQUAL, 8, 0, _IO_URING_SETUP),
+        (_EQUAL, 0, 6, calls.socket),
+        (_LOAD, 0, 0, 16),  # 6: its first argument
+        *((_EQUAL, 4 - n, 0, family) for n, family in enumerate(_FAMILIES)),
+        (_GIVE, 0, 0, _REFUSE | errno.EAFNOSUPPORT),
+        (_GIVE, 0, 0, _ALLOW),  # 12
+        (_GIVE, 0, 0, _REFUSE | errno.ENOSYS),  # 13
     )
+
+
+def _nobody_else() -> None:
+    """From now on no limits for other processes, by which one can be ended, and no keys of the kernel's.
+
+    No list of paths holds these. Where the processor's calls are not known, they are not refused.
+    """
+    calls = _PROCESSORS.get(os.uname().machine)
+    if calls is None:
+        return
+    refuse, allow = (_GIVE, 0, 0, _REFUSE | errno.EPERM), (_GIVE, 0, 0, _ALLOW)
+    other = [step for call in calls.other for step in ((_EQUAL, 0, 1, call), refuse)]
+    keys = [step for call in calls.keys for step in ((_EQUAL, 0, 1, call), refuse)]
+    _filter(
+        (_LOAD, 0, 0, 4),  # the processor
+        (_EQUAL, len(other) + 2, 0, calls.processor),
+        (_LOAD, 0, 0, 0),  # the call of another one, which has numbers of its own
+        *other,
+        allow,
+        (_LOAD, 0, 0, 0),  # the call
+        (_FROM_ON, 0, 1, _X32),
+        (_GIVE, 0, 0, _REFUSE | errno.ENOSYS),
+        *keys,
+        (_EQUAL, 0, 7, calls.limits),
+        (_LOAD, 0, 0, 16),  # whose: 0 is the caller
+        (_EQUAL, 5, 0, 0),
+        (_LOAD, 0, 0, 32),  # where the new limit is: nowhere for who only asks
+        (_EQUAL, 0, 2, 0),
+        (_LOAD, 0, 0, 36),
+        (_EQUAL, 1, 0, 0),
+        refuse,
+        allow,
+    )
+
+
+def _filter(*program: tuple[int, int, int, int]) -> None:
+    """A filter of system calls, for good: each step has a kind, two ways on, and a value."""
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in program))
     whole = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(code)))
-    _ok(_LIBC.prctl(_SET_SECCOMP, 2, ctypes.byref(whole), 0, 0), "filter its sockets")
+    _ok(_LIBC.prctl(_SET_SECCOMP, 2, ctypes.byref(whole), 0, 0), "filter its system calls")
 
 
 def _mount_shm() -> None:

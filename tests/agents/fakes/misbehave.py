@@ -1,9 +1,11 @@
 """A program that misbehaves in the way its first argument names."""
 
+import ctypes
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 
@@ -63,6 +65,20 @@ def leaves_children_that_close_their_pipes():
         for fd in range(3):
             os.close(fd)
         time.sleep(600)
+    say("the answer")
+
+
+def leaves_one_whose_first_thread_has_ended():
+    """The kernel shows it as one that has ended and waits to be collected."""
+    if os.fork() == 0:
+        os.setsid()
+        ignore_term()
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in range(3):
+            os.dup2(null, fd)
+        threading.Thread(target=time.sleep, args=(600,)).start()
+        ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)  # of this thread alone
+    time.sleep(0.2)
     say("the answer")
 
 
