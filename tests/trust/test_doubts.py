@@ -289,3 +289,39 @@ def test_what_a_round_came_to_is_not_changed_by_the_next_one(repo, home):
     here = begun(repo, agent, auto=True)
     here.drive(REF, agents_max=1)
     assert doubted(here) == ["round-1/sum.json"]
+
+
+def test_what_editors_and_desktops_leave_stops_nobody(repo, home):
+    def answer(request: Request) -> str:
+        for name in (".DS_Store", "round-1/notes/.2.md.swp", "round-1/notes/2.md~", "round-1/notes/.#2.md"):
+            forge(repo, name)
+        return plain(request)
+
+    here = begun(repo, Scripted(answer, in_process=False), auto=True)
+    assert here.drive(REF, agents_max=1).exit_code == 0
+
+
+KILLS_ITS_REAPER = """
+exec > /dev/null 2>&1
+env -i PATH="$PATH" setsid sh -c 'sleep 2; mkdir -p {folder}; echo Forged > {folder}/2.md' &
+kill -9 $PPID
+"""
+
+
+def test_who_kills_its_reaper_writes_nothing_that_counts(repo, env, home, monkeypatch, tmp_path):
+    folder, script = repo / REF.folder / "round-1/notes", tmp_path / "program.sh"
+    script.write_text(KILLS_ITS_REAPER.format(folder=folder))
+    monkeypatch.setenv("HOME", env["HOME"])
+    monkeypatch.setenv("XDG_CONFIG_HOME", f"{env['HOME']}/.config")
+    person(env, MANUAL.format(script=script) + "[limits]\nattempts_max = 1\nagents_max = 1\n")
+    begun(repo, auto=True, width=2)
+    here = Hall(repo, workflows={"small": SmallWorkflow()}, build=roster.build)
+    here.drive(REF)
+    end = time.monotonic() + 20
+    while not (folder / "2.md").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert doubted(here) == [note(2)]
+    agent = Scripted()
+    assert hall(repo, agent).drive(REF, retry=True).exit_code == 3
+    assert agent.actions == []

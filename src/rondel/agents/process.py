@@ -172,6 +172,11 @@ def finished(spool: Path) -> Exit | None:
         return None
 
 
+def lost_sight(spool: Path) -> bool:
+    """Whether a reaper was at work here and did not come to say how its child ended."""
+    return paths.is_file(spool / "reaper.json") and not paths.is_file(spool / "exit.json")
+
+
 def answered(spool: Path) -> Exit | None:
     """How the child of this spool ended, when it ended by itself, or on a clock of its own; else None.
 

@@ -83,6 +83,7 @@ class Driver(Generic[S]):
         self._said: set[Problem] = set()  # that this run met and said
         self._interrupted = False
         self._trouble: MachineTrouble | None = None
+        self._unseen = False  # whether a program may still be at work whose reaper was killed
         self._lost = ""  # what the branch does not hold any more
 
     def interrupt(self) -> None:
@@ -368,10 +369,10 @@ class Driver(Generic[S]):
         """Wait until one action ends or a second went by, then take in what happened."""
         tasks = [f.task for f in self._flights.values()]
         done, _ = await asyncio.wait(tasks, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
-        for path in [p for p, f in self._flights.items() if f.task in done]:
-            flight = self._flights.pop(path)
+        ended = [self._flights.pop(p) for p, f in tuple(self._flights.items()) if f.task in done]
+        for flight in ended:
             self._finish(flight)
-        self._end_watch()
+        self._end_watch(ended)
         self._look_at_the_disk()
         if time.monotonic() - self._ticked >= TICK_S:
             self._ticked = time.monotonic()
@@ -400,16 +401,20 @@ class Driver(Generic[S]):
             flight.task.cancel()
         if self._flights:
             await asyncio.wait([flight.task for flight in self._flights.values()])
-        for path in tuple(self._flights):
-            flight = self._flights.pop(path)
+        ended = list(self._flights.values())
+        self._flights.clear()
+        for flight in ended:
             try:
                 self._finish_cancelled(flight)
             except MachineTrouble as e:
                 self._trouble = self._trouble or e
-        self._end_watch()
+        self._end_watch(ended)
 
-    def _end_watch(self) -> None:
-        if not any(self._performer.could_write(flight.job) for flight in self._flights.values()):
+    def _end_watch(self, ended: Sequence[Flight]) -> None:
+        """Watch no more once nobody is at work who could write; of a killed reaper's child nobody knows."""
+        self._unseen = self._unseen or any(self._performer.lost_sight(flight.job) for flight in ended)
+        at_work = any(self._performer.could_write(flight.job) for flight in self._flights.values())
+        if not at_work and not self._unseen:
             self._session.watch_no_more()
 
     # -- finishing ----------------------------------------------------------------------

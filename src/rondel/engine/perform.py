@@ -210,6 +210,11 @@ class Performer(Generic[S]):
         edits = action.workspace.access is Access.WRITE
         return edits and bool(action.workspace.checks or self._tools.config.project.setup)
 
+    def lost_sight(self, job: Job) -> bool:
+        """Whether a try that could write the session's files had its reaper killed: nobody saw it end."""
+        spool = self.spool(job.action.path, job.number)
+        return self.could_write(job) and any(map(process.lost_sight, (spool, spool / REPAIR)))
+
     def is_complete(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
         """Whether a try that a dead driver left has its whole answer in the spool."""
         ours.clear_folder(self.spool(action.path, number))

@@ -11,6 +11,7 @@ Where the sandbox holds there is no watch, and what a person writes counts at on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -27,6 +28,9 @@ WRITTEN_MEANWHILE = "written-meanwhile"  # the rule of a Problem
 _PARTS = f"{ours.HOME}/parts/"
 _MANUAL = f"{ours.HOME}/manual/"
 REPLY = ".response.md"
+_JUNK = re.compile(
+    r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\.[^/]*\.sw[a-z]|\.#[^/]*|#[^/]*#|[^/]*~)$"
+)  # of editors
 
 Digests = Mapping[str, str]  # of files, by path
 
@@ -148,6 +152,8 @@ class Doubts:
 
 def _is_answer(path: str) -> bool:
     """Whether a file of a session can be what an action leaves, or what a person answers one with."""
+    if _JUNK.search(path):
+        return False
     if path.startswith(_MANUAL):
         return path.endswith(REPLY)
     return not path.startswith(f"{ours.HOME}/") or path.startswith(_PARTS)
