@@ -900,6 +900,47 @@ def _split_hello(world: World) -> object:
     return _tunnel(world, b"".join(b"\x16\x03\x01" + struct.pack(">H", len(p)) + p for p in pieces))
 
 
+def _extended(name: str | None, *extensions: tuple[int, bytes]) -> bytes:
+    """The beginning of TLS for a name, with extensions after its own."""
+    body = _hello(name)[9:]
+    at = 34
+    for width in (1, 2, 1):
+        at += width + int.from_bytes(body[at : at + width], "big")
+    more = b"".join(struct.pack(">HH", kind, len(value)) + value for kind, value in extensions)
+    whole = body[at + 2 :] + more
+    body = body[:at] + struct.pack(">H", len(whole)) + whole
+    body = b"\x01" + len(body).to_bytes(3, "big") + body
+    return b"\x16\x03\x01" + struct.pack(">H", len(body)) + body
+
+
+def _named(*names: tuple[int, bytes]) -> tuple[int, bytes]:
+    """The extension of TLS that names hosts, each with its type."""
+    listed = b"".join(bytes([kind]) + struct.pack(">H", len(name)) + name for kind, name in names)
+    return 0, struct.pack(">H", len(listed)) + listed
+
+
+@escape("TLS with a second list of names", PROXY, networks=THROUGH, control=False)
+def _two_lists(world: World) -> object:
+    return _tunnel(world, _extended("localhost", _named((0, b"example.com"))))
+
+
+@escape("TLS with two names in one list", PROXY, networks=THROUGH, control=False)
+def _two_names(world: World) -> object:
+    both = _named((0, b"localhost"), (0, b"example.com"))
+    return _tunnel(world, _extended(None, both))
+
+
+@escape("TLS with a first name that is no host's", PROXY, networks=THROUGH, control=False)
+def _odd_name(world: World) -> object:
+    both = _named((7, b"localhost"), (0, b"example.com"))
+    return _tunnel(world, _extended(None, both))
+
+
+@escape("TLS with the true name encrypted", PROXY, networks=THROUGH, control=False)
+def _encrypted_name(world: World) -> object:
+    return _tunnel(world, _extended("localhost", (0xFE0D, bytes(300))))
+
+
 def main(world: World, names: list[str]) -> dict[str, str]:
     """What each of these escapes got; those that were blocked are not in it."""
     got = {}

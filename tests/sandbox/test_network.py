@@ -23,7 +23,7 @@ from rondel.errors import RondelError
 from rondel.sandbox import box, landlock, namespaces, proxy
 from rondel.sandbox.box import Box, Confined
 from rondel.sandbox.hosts import Target, target
-from sandbox.inside import _hello
+from sandbox.inside import _extended, _hello, _named
 from sandbox.test_runs import everything, person, say  # noqa: F401 - a fixture
 from sandbox.world import Network, ran
 from support.doors import rondel
@@ -397,6 +397,31 @@ def test_the_name_in_tls_is_found_however_it_is_cut(cuts, noise):
     assert proxy.server_name(records) == "model.test"
     with suppress(EOFError, ValueError):
         assert proxy.server_name(noise) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "extension", "why"),
+    [
+        ("model.test", _named((0, b"evil.test")), "twice"),
+        ("model.test", _named((0, b"model.test")), "twice"),
+        ("model.test", (0xFE0D, bytes(300)), "encrypted"),
+        ("model.test", (0xFE0D, b""), "encrypted"),
+        (None, _named((0, b"model.test"), (0, b"evil.test")), "more than one"),
+        (None, _named((0, b"model.test"), (7, b"evil.test")), "more than one"),
+        (None, (0, _named((0, b"model.test"))[1] + b"evil.test"), "more than one"),
+        (None, _named((7, b"model.test"), (0, b"evil.test")), "no host's"),
+        (None, _named((7, b"model.test")), "no host's"),
+    ],
+)
+def test_a_greeting_that_another_reader_may_take_for_another_name_s_is_refused(name, extension, why):
+    whole = _extended(name, extension)
+    with pytest.raises(proxy.Ambiguous, match=why):
+        proxy.server_name(whole)
+
+
+def test_a_greeting_with_one_name_is_understood_whatever_else_it_says():
+    assert proxy.server_name(_extended(None, _named((0, b"model.test")))) == "model.test"
+    assert proxy.server_name(_extended("model.test", (0xFF99, b"x"))) == "model.test"
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,46 @@ def test_no_secret_is_granted_whatever_is_in_the_home_folder(home):
     assert all(reaches(rules, home / name) for name in (".local/bin", ".config/nvim", ".cache/pip", ".nvm"))
 
 
+OPENS_DOORS = """
+    .cache/huggingface/token .huggingface/token .kaggle/kaggle.json .config/kaggle/kaggle.json
+    .pulumi/credentials.json .local/share/com.vercel.cli/auth.json .config/pypoetry/auth.toml
+    .config/pip/pip.conf .pip/pip.conf .config/uv/uv.toml .local/share/uv/credentials/credentials.toml
+    .nuget/NuGet/NuGet.Config .sbt/.credentials .ivy2/.credentials .gradle/init.gradle
+    .gradle/init.d/creds.gradle .bundle/config .composer/auth.json .local/share/gh/x .config/heroku/netrc
+    .config/stripe/config.toml .config/ngrok/ngrok.yml .config/tea/config.yml
+    .config/filezilla/sitemanager.xml .config/wrangler/config/default.toml .wrangler/config/default.toml
+    .supabase/access-token .railway/config.json .doppler/.doppler.yaml .tsh/keys/x .step/secrets/key
+    .config/anthropic/credentials .config/gh-copilot/x .local/share/amp/secrets.json .qwen/oauth_creds.json
+    .kimi/credentials/x.json .grok/user-settings.json .factory/auth.json .config/zed/settings.json
+    .vscode/argv.json .config/VSCodium/User/x .config/Windsurf/User/x .librewolf/x/logins.json
+    .zen/x/logins.json .config/thorium/Default/Cookies .config/qutebrowser/autoconfig.yml
+    .local/share/TelegramDesktop/tdata/key_datas .config/Element/IndexedDB/x
+    .local/share/evolution/mail/local/x .local/share/keepassxc/x.kdbx .config/keepassxc/keepassxc.ini
+    .config/hub .config/remmina/x.remmina .local/share/remmina/x.remmina
+    .config/dbeaver/credentials-config.json .local/share/DBeaverData/workspace6/x
+    .config/JetBrains/IntelliJIdea2026.1/c.kdbx .ipython/profile_default/history.sqlite .python_history
+    .config/github-copilot/hosts.json .local/share/zoxide/db.zo .local/share/nvim/shada/main.shada
+    .local/state/nvim/undo/x .local/state/bash/history .local/share/bash/history .cache/zsh/history
+    .config/monero/x .monero/wallet .config/solana/id.json .foundry/keystores/x
+"""
+BUILDS_NEED = """
+    .pyenv/versions/x .nvm/versions/x .rustup/toolchains/x .cargo/registry/x .cargo/config.toml
+    .m2/repository/x .gradle/caches/x .npm/_cacache/x .nuget/packages/x .sbt/boot/x .ivy2/cache/x
+    .bundle/cache/x .composer/vendor/x .foundry/bin/forge .cache/huggingface/hub/x .cache/pip/x
+    .config/git/config .config/pypoetry/config.toml .local/share/uv/python/x .local/share/nvim/lazy/x
+    .ipython/profile_default/startup/x
+"""
+
+
+def test_what_opens_other_doors_is_not_read_and_what_builds_need_is(home):
+    for name in (*OPENS_DOORS.split(), *BUILDS_NEED.split()):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("x")
+    rules = granted(["/usr/bin/true"], home)
+    assert [name for name in OPENS_DOORS.split() if reaches(rules, home / name)] == []
+    assert [name for name in BUILDS_NEED.split() if not reaches(rules, home / name)] == []
+
+
 def test_a_secret_named_in_a_command_is_not_granted(home):
     key = home / ".ssh/id"
     key.parent.mkdir()

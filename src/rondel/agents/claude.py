@@ -35,7 +35,7 @@ from rondel.agents.stream import (
     word,
 )
 from rondel.agents.vendor import CliAgent
-from rondel.agents.vendorstate import Watched
+from rondel.agents.vendorstate import DATA, Watched
 from rondel.model.actions import Access
 from rondel.model.outcomes import Usage
 
@@ -45,6 +45,7 @@ _RETRIES = 4
 _BEHAVES = (
     "settings.json",
     "settings.local.json",
+    "remote-settings.json",
     "CLAUDE.md",
     "commands",
     "agents",
@@ -57,13 +58,22 @@ _BEHAVES = (
     "skills",
     "rules",
     "output-styles",
+    "workflows",
+    "scripts",
+    "local",
 )
 _LISTS = (
-    "mcpServers",
-    "projects.*.mcpServers",
-    "projects.*.allowedTools",
-    "projects.*.enabledMcpjsonServers",
-    "projects.*.hasTrustDialogAccepted",
+    *("env", "hooks", "permissions", "apiKeyHelper", "primaryApiKey", "customApiKeyResponses", "statusLine"),
+    *("mcpServers", "*McpServers", "*McpjsonServers", "enableAll*", "allowedTools", "*Accepted", "*Approved"),
+    *("remoteControlAtStartup",),
+    *("projects.*.env", "projects.*.hooks", "projects.*.permissions", "projects.*.allowedTools"),
+    *(
+        "projects.*.mcpServers",
+        "projects.*.*McpServers",
+        "projects.*.*McpjsonServers",
+        "projects.*.enableAll*",
+    ),
+    *("projects.*.*Accepted", "projects.*.*Approved", "projects.*.mcpContextUris"),
 )
 _PER_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 
@@ -137,7 +147,13 @@ class ClaudeAgent(CliAgent):
         given = env.get("CLAUDE_CONFIG_DIR")
         folder = Path(given) if given else home / ".claude"
         document = (folder if given else home) / ".claude.json"
-        return Watched(tuple(folder / name for name in _BEHAVES), {document: _LISTS})
+        return Watched(
+            tuple(folder / name for name in _BEHAVES),
+            {document: _LISTS},
+            state=(folder,),
+            data=tuple(folder / name for name in DATA[self.kind]),
+            home=home,
+        )
 
     def parse(self, line: Raw) -> Iterator[Event]:
         """See `CliAgent`."""

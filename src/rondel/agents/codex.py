@@ -33,7 +33,7 @@ from rondel.agents.stream import (
     word,
 )
 from rondel.agents.vendor import CliAgent, checkout
-from rondel.agents.vendorstate import Watched
+from rondel.agents.vendorstate import DATA, Watched
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
 
@@ -47,6 +47,8 @@ _QUIET = (
 _RETRIES = 3
 _BEHAVES = (
     "config.toml",
+    "*.config.toml",
+    ".env",
     "hooks.json",
     "hooks",
     "AGENTS.md",
@@ -54,7 +56,12 @@ _BEHAVES = (
     "prompts",
     "rules",
     "skills",
+    "agents",
+    "plugins",
+    "packages/standalone",
 )
+_OWN_SKILLS = "skills/.system"  # which it installs anew where the mark is not the one that it knows
+_MARK = ".codex-system-skills.marker"
 GIT_FILE_MAX = 10_000
 _PATCH_REFUSED = re.compile(r"patch rejected: ([^;\n]+)")
 
@@ -112,7 +119,13 @@ class CodexAgent(CliAgent):
     def watched(self, env: Mapping[str, str], home: Path) -> Watched:
         """See `CliAgent`."""
         folder = Path(env.get("CODEX_HOME") or home / ".codex")
-        return Watched(tuple(folder / name for name in _BEHAVES), without=(folder / "skills/.system",))
+        return Watched(
+            tuple(folder / name for name in _BEHAVES),
+            installs={folder / _OWN_SKILLS: (folder / _OWN_SKILLS / _MARK,)},
+            state=(folder,),
+            data=tuple(folder / name for name in DATA[self.kind]),
+            home=home,
+        )
 
     def refused(self, words: str) -> Sequence[str]:
         """See `CliAgent`. A refused patch is in no event."""

@@ -34,7 +34,7 @@ from rondel.agents.stream import (
     word,
 )
 from rondel.agents.vendor import CliAgent, checkout
-from rondel.agents.vendorstate import Watched
+from rondel.agents.vendorstate import DATA, Watched
 from rondel.errors import RondelError
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
@@ -51,7 +51,12 @@ _BEHAVES = (
     "policies",
     "hooks",
     "skills",
+    "agents",
+    "memory.md",
     "trustedFolders.json",
+    "trusted_hooks.json",
+    "mcp-server-enablement.json",
+    "antigravity/mcp_config.json",
 )
 POLICY = "policy.toml"
 _EDIT_OR_RUN = ("write_file", "replace", "run_shell_command")
@@ -110,7 +115,13 @@ class GeminiAgent(CliAgent):
     def watched(self, env: Mapping[str, str], home: Path) -> Watched:
         """See `CliAgent`."""
         folder = Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"
-        return Watched(tuple(folder / name for name in _BEHAVES))
+        return Watched(
+            tuple(folder / name for name in _BEHAVES),
+            installs={folder / "tmp/bin": ()},
+            state=(folder,),
+            data=tuple(folder / name for name in DATA[self.kind]),
+            home=home,
+        )
 
     def emptied(self, request: Request) -> Iterator[str]:
         """See `CliAgent`. What the checkout's own `.env` files would set."""

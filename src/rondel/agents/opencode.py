@@ -36,7 +36,7 @@ from rondel.agents.stream import (
     word,
 )
 from rondel.agents.vendor import CliAgent, checkout
-from rondel.agents.vendorstate import Watched
+from rondel.agents.vendorstate import DATA, Watched
 from rondel.model.actions import Access
 from rondel.model.outcomes import Usage
 from rondel.sandbox.hosts import PROVIDERS
@@ -54,6 +54,7 @@ _BEHAVES = (
     "opencode.json",
     "opencode.jsonc",
     "config.json",
+    "config",
     "AGENTS.md",
     "agent",
     "agents",
@@ -65,7 +66,10 @@ _BEHAVES = (
     "tools",
     "skill",
     "skills",
+    "mode",
+    "modes",
 )
+_LOCKS = ("package.json", "package-lock.json", "bun.lock", "bun.lockb")
 _KEYS = {  # of the provider that the model names, and of no other
     "anthropic": ("ANTHROPIC_API_KEY",),
     "deepseek": ("DEEPSEEK_API_KEY",),
@@ -130,8 +134,19 @@ class OpencodeAgent(CliAgent):
 
     def watched(self, env: Mapping[str, str], home: Path) -> Watched:
         """See `CliAgent`."""
-        folder = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
-        return Watched(tuple(folder / name for name in _BEHAVES))
+        data, folder, _, cache = places = tuple(self.state(env, home))
+        return Watched(
+            tuple(folder / name for name in _BEHAVES),
+            logins={data / "auth.json": "type"},
+            installs={
+                folder / "node_modules": tuple(folder / name for name in _LOCKS),
+                data / "bin": (),
+                **{cache / name: (cache / "version",) for name in ("bin", "node_modules", "packages")},
+            },
+            state=places,
+            data=tuple(data / name for name in DATA[self.kind]),
+            home=home,
+        )
 
     def vendor_hosts(self, settings: Sequence[str]) -> Sequence[str]:
         """See `CliAgent`. The first word of the model says whom it asks."""

@@ -56,6 +56,26 @@ SECRETS = _listed("""
     .claude .codex .gemini .copilot .aider .continue .ollama .cursor .vscode-server  # other vendors' state
     .config/opencode .local/share/opencode .local/state/opencode .cache/opencode .config/claude
     .config/goose .config/github-copilot .config/Code .config/Cursor .cache/claude-cli-nodejs
+    .config/anthropic .config/gh-copilot .local/share/amp .config/amp .qwen .kimi .grok .factory .codeium
+    .config/zed .local/share/zed .vscode .config/VSCodium .config/Windsurf .windsurf .config/JetBrains
+    .cache/huggingface/token .cache/huggingface/stored_tokens .huggingface .kaggle .config/kaggle  # models
+    .pulumi .local/share/com.vercel.cli .config/heroku .config/stripe .config/ngrok .config/ngrok2  # clouds
+    .config/wrangler .config/.wrangler .wrangler .supabase .railway .doppler .tsh .step .config/scw
+    .config/pypoetry/auth.toml .config/pip/pip.conf .pip .config/uv/uv.toml  # registries
+    .local/share/uv/credentials
+    .nuget/NuGet .config/NuGet .sbt/.credentials .ivy2/.credentials .gradle/init.gradle .gradle/init.d
+    .bundle/config .composer/auth.json .local/share/gh .config/tea
+    .config/filezilla .config/remmina .local/share/remmina .config/dbeaver .local/share/DBeaverData  # logins
+    .config/keepassxc .cache/keepassxc .local/share/keepassxc .config/openvpn .openvpn .config/wireguard
+    .librewolf .zen .waterfox .floorp .config/thorium .config/qutebrowser .local/share/qutebrowser  # browsers
+    .config/google-chrome-beta .config/opera-beta .config/vivaldi-snapshot .tor-browser
+    .local/share/TelegramDesktop .config/Element .config/teams .config/WhatsApp  # letters
+    .config/skypeforlinux
+    .local/share/evolution .config/evolution .config/geary .local/share/geary
+    .mutt .config/mutt .config/neomutt
+    .config/monero .monero .config/solana .foundry/keystores .config/Exodus .config/Ledger  # wallets
+    .ipython/profile_default/history.sqlite .local/share/zoxide .local/share/nvim/shada  # histories
+    .local/state/nvim .local/state/bash .local/share/bash .cache/zsh .local/share/zsh .local/state/zsh
     .config/rondel .local/state/rondel .cache/rondel  # ours
 """)
 _SECRET_WORDS = re.compile(r"keyring|kwallet|histor|credential|password|cookie", re.IGNORECASE)

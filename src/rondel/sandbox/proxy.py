@@ -34,6 +34,9 @@ _CONNECT = re.compile(rb"CONNECT (\S{1,300}):(\d{1,5}) HTTP/1\.[01]\r\n")
 _PLAIN = re.compile(rb"([A-Z]{1,20}) (http://\S{1,60000}) HTTP/1\.[01]\r\n", re.IGNORECASE)
 _HOP = re.compile(rb"^(?:proxy-[\w-]+|connection|keep-alive|host):.*\r\n", re.IGNORECASE | re.MULTILINE)
 
+_NAMES, _ENCRYPTED = 0x0000, 0xFE0D  # extensions of a greeting: server_name, encrypted_client_hello
+_HOST_NAME = b"\0"
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -62,6 +65,10 @@ def ports(targets: Sequence[Target]) -> list[int]:
     """Every port of the child's loopback that is ours; none where nothing may be reached."""
     loopback = {one.port for one in targets if one.is_loopback}
     return [proxy_port(targets), *sorted(loopback)] if targets else []
+
+
+class Ambiguous(ValueError):
+    """A greeting whose name another reader may take for another one."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,7 @@ def asked(head: bytes) -> _Asked | None:
 def server_name(hello: bytes) -> str | None:
     """The name that the beginning of TLS asks for; None where there is none. EOFError: more is to come.
 
-    ValueError for what is no such beginning.
+    ValueError for what is no such beginning; Ambiguous for one that servers may take for another name's.
     """
     data, at = b"", 0
     while True:
@@ -118,13 +125,27 @@ def _name_in(greeting: bytes) -> str | None:
     for size in (1, 2, 1):  # session, ciphers, compressions
         read.sized(size)
     extensions = _Bytes(read.sized(2))
+    found: dict[int, bytes] = {}
     while extensions.left:
-        kind, value = int.from_bytes(extensions.take(2)), _Bytes(extensions.sized(2))
-        if kind == 0:
-            names = _Bytes(value.sized(2))
-            names.take(1)
-            return plain_host(names.sized(2).decode("ascii"))
-    return None
+        kind = int.from_bytes(extensions.take(2))
+        if kind in found:
+            raise Ambiguous("an extension twice")
+        found[kind] = extensions.sized(2)
+    if _ENCRYPTED in found:
+        raise Ambiguous("an encrypted name")
+    return _only_name(found[_NAMES]) if _NAMES in found else None
+
+
+def _only_name(value: bytes) -> str:
+    """The one host that a list of names holds."""
+    outer = _Bytes(value)
+    names = _Bytes(outer.sized(2))
+    if names.take(1) != _HOST_NAME:
+        raise Ambiguous("a name that is no host's")
+    name = names.sized(2)
+    if names.left or outer.left:
+        raise Ambiguous("more than one name")
+    return plain_host(name.decode("ascii"))
 
 
 class _Bytes:
@@ -259,6 +280,9 @@ class Proxy:
                 try:
                     name = server_name(hello)
                     break
+                except Ambiguous as e:
+                    self._note(f"{e} by way of {host}")
+                    raise
                 except EOFError:
                     if not data or len(hello) > HELLO_MAX:
                         raise ValueError("no greeting") from None
