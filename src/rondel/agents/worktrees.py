@@ -393,8 +393,8 @@ def _default_excludes() -> Path:
 
 
 def _pattern(name: str) -> str:
-    """A file's name as a pattern that fits only this file."""
-    return "/" + "".join(f"\\{c}" if c in "*?[]\\ !#" else c for c in name)
+    """A file's name as a pattern, on one line, that fits this file; a line end in it is any character."""
+    return "/" + "".join("?" if c in "\r\n" else f"\\{c}" if c in "*?[]\\ !#" else c for c in name)
 
 
 def sync_folder(folder: Path) -> None:
