@@ -14,7 +14,7 @@ from test_workspaces import _own_git_settings as own_git_settings  # noqa: F401 
 
 from rondel.agents import clone
 from rondel.agents.edits import Commit
-from rondel.agents.workspaces import ChecksFailed, Workspaces
+from rondel.agents.workspaces import ChecksFailed, Unusable, Workspaces
 from rondel.agents.worktrees import read_only, writable
 from rondel.errors import GitError
 
@@ -259,3 +259,63 @@ def test_a_name_with_line_ends_hides_only_its_own_file(repo, tmp_path, name):
     commit = spaces.commit(path, SESSION, "x.md", "m")
     assert isinstance(commit, Commit)
     assert commit.changed == ("new.txt",)
+
+
+# -- what a person's own git finds in a worktree ----------------------------------------------
+
+
+def armed(folder: Path, marker: Path) -> None:
+    """A git folder whose configuration and hooks run a program, by every way that a `git status` takes."""
+    (folder / "more").write_text(f'[core]\n\tfsmonitor = "touch {marker}-included"\n')
+    with (folder / "config").open("a") as file:
+        file.write(
+            f'[core]\n\tfsmonitor = "touch {marker}"\n[filter "evil"]\n\tclean = "touch {marker}; cat"\n'
+        )
+        file.write("[include]\n\tpath = more\n")
+    (folder / "hooks").mkdir(exist_ok=True)
+    (folder / "hooks/post-index-change").write_text(f"#!/bin/sh\ntouch {marker}\n")
+    (folder / "hooks/post-index-change").chmod(0o755)
+    (folder / "info").mkdir(exist_ok=True)
+    (folder / "info/attributes").write_text("* filter=evil\n")
+
+
+@pytest.mark.parametrize("kind", ["own", "module", "elsewhere", "link"])
+def test_git_in_a_worktree_that_advice_names_runs_nothing_of_the_agents(tmp_path, kind):
+    repo, other = make_repo(tmp_path / "repo"), make_repo(tmp_path / "other")
+    local = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
+    git(repo, *local, "add", str(other), "sub")
+    add(repo, {}, "a submodule")
+    spaces, marker = Workspaces(repo, tmp_path / "spaces"), tmp_path / "marker"
+    path = spaces.write(SESSION, "x.md", "main")
+    sub = path / "sub"
+    if kind == "module":
+        git(path, *local, "update", "--init")
+        folder = path / ".git/modules/sub"
+    else:
+        sub.rmdir()
+        make_repo(sub)
+        folder = sub / ".git"
+    if kind == "link":
+        (path / ".git/modules").mkdir()
+        folder = folder.rename(path / "evil")
+        (path / ".git/modules/sub").symlink_to("../../evil")
+        (sub / ".git").write_text("gitdir: ../.git/modules/sub\n")
+    if kind == "elsewhere":
+        folder = folder.rename(path / "evil")
+        (sub / ".git").write_text("gitdir: ../evil\n")
+    (sub / "a.txt").write_text("changed\n")
+    armed(folder, marker)
+    armed(path / ".git", marker)
+    refused = spaces.commit(path, SESSION, "x.md", "m")
+    assert isinstance(refused, Unusable)
+    assert "are put aside (" in refused.problem
+    assert not marker.exists()
+    for place in (sub, path):
+        subprocess.run(["git", "status"], cwd=place, check=False, capture_output=True)
+        subprocess.run(["git", "add", "--all"], cwd=place, check=False, capture_output=True)
+    assert not [p.name for p in tmp_path.glob("marker*")]
+    if kind in ("own", "module"):
+        assert git(sub, "status", "--porcelain") == "M  a.txt"
+    if kind == "module":
+        assert git(sub, "remote", "get-url", "origin") == str(other)
+        git(sub, "commit", "--quiet", "-m", "there")

@@ -9,7 +9,7 @@ what git needs is a HEAD, an index, refs, and where the objects are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def make(trees: Worktrees, path: Path, mark: Mark) -> None:
         for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
             paths.make_folders(own / folder)
         _write(own / "objects/info/alternates", f"{_listed(trees.common / 'objects')}\n")
-        _write(own / "config", _config(trees))
+        paths.write(own / "config", config(trees))
         _write(own / "packed-refs", _refs(trees))
         with suppress(FileNotFoundError):
             paths.write(own / "shallow", (trees.common / "shallow").read_bytes())
@@ -107,8 +107,8 @@ def is_as_made(trees: Worktrees, path: Path, mark: Mark) -> bool:
     files = {
         f"{here}/{name}".removeprefix("/") for _, here, _, names in paths.walk_open(own) for name in names
     }
-    same = (own / "config", _config(trees)), (own / "HEAD", f"{mark.base}\n")
-    return files - {"shallow"} == _FILES and all(_holds(file, text) for file, text in same)
+    same = (own / "config", config(trees)), (own / "HEAD", _encoded(f"{mark.base}\n"))
+    return files - {"shallow"} == _FILES and all(_holds(file, data) for file, data in same)
 
 
 def _show(trees: Worktrees, own: Path, mark: Mark) -> None:
@@ -125,19 +125,30 @@ def _refs(trees: Worktrees) -> str:
     return "".join(f"{line}\n" for line in lines if not line.partition(" ")[2].startswith(_HIDDEN))
 
 
-def _config(trees: Worktrees) -> str:
+def config(trees: Worktrees) -> bytes:
     """The settings of a clone."""
     version = "1" if "extensions.objectformat" in trees.settings else "0"
-    known = trees.settings | {
-        "core.repositoryformatversion": version,
-        "core.bare": "false",
-        "gc.auto": "0",
-    }
+    return as_config(
+        trees.settings
+        | {
+            "core.repositoryformatversion": version,
+            "core.bare": "false",
+            "gc.auto": "0",
+        }
+    )
+
+
+def as_config(known: Mapping[str, str]) -> bytes:
+    """Settings by name, as a file of git's configuration has them."""
     lines = []
     for name, value in known.items():
-        section, _, key = name.partition(".")
-        lines += [f"[{section}]", f"\t{key} = {_quoted(value)}"]
-    return "\n".join([*lines, ""])
+        section, _, rest = name.partition(".")
+        between, _, key = rest.rpartition(".")
+        lines += [
+            f"[{section} {_quoted(between)}]" if between else f"[{section}]",
+            f"\t{key} = {_quoted(value)}",
+        ]
+    return _encoded("\n".join([*lines, ""]))
 
 
 def _quoted(text: str) -> str:
@@ -174,9 +185,9 @@ def _writing(own: Path) -> Iterator[None]:
         ) from e
 
 
-def _holds(file: Path, text: str) -> bool:
+def _holds(file: Path, data: bytes) -> bool:
     try:
-        return paths.read(file) == _encoded(text)
+        return paths.read(file) == data
     except OSError:
         return False
 
