@@ -25,6 +25,9 @@ from rondel.errors import MachineTrouble
 SIZE_MAX = 64 * 1024 * 1024  # of a file that is read, where its reader names no other bound
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DEPTH_MAX = 32  # as many folders are open while a tree is removed; what is deeper is moved up first
+_ROUNDS_MAX = 10_000  # and so often at most: whoever makes folders meanwhile does not keep us
 _NOT_NOW = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _ADVICE = "raise the limit (ulimit -n) or close some programs, and run it again"
 _ITSELF = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else None  # be it a link
@@ -144,15 +147,146 @@ def walk(path: str | os.PathLike[str]) -> Iterator[tuple[str, list[str], list[st
         queue += [f"{here}/{name}" for name in reversed(folders)]
 
 
-def remove_tree(path: str | os.PathLike[str], *, ignore_errors: bool = False) -> None:
-    """Like `shutil.rmtree`, for trees of any depth."""
-    import shutil
-    import subprocess
+def settled(path: str | os.PathLike[str]) -> str:
+    """A path without a link above its last name: for a folder of ours that others write in."""
+    above, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(above), name)
 
+
+def walk_open(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, list[str], list[str]]]:
+    """Like `walk`, for a folder that others write in: no link is followed, whenever it is put there.
+
+    Each folder comes open, and with its path below the first one, which is empty for itself.
+    """
+    top = settled(path)
+    queue = [""]
+    while queue:
+        here = queue.pop()
+        try:
+            fd = open_path(f"{top}/{here}", os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            entries = _entries(fd)
+            folders = [name for name, is_dir in entries if is_dir]
+            yield fd, here, folders, [name for name, is_dir in entries if not is_dir]
+        finally:
+            os.close(fd)
+        queue += [f"{here}/{name}" if here else name for name in reversed(folders)]
+
+
+def _entries(fd: int) -> list[tuple[str, bool]]:
+    """The names in an open folder, and which of them are folders."""
     try:
-        shutil.rmtree(path, ignore_errors=ignore_errors)
-    except RecursionError:
-        subprocess.run(["/bin/rm", "-rf", "--", os.fspath(path)], check=False)
+        with os.scandir(fd) as entries:
+            return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except OSError:
+        return []
+
+
+def change_mode(name: str, folder: int, change: Callable[[int], int]) -> None:
+    """The mode of a file or folder in an open folder is another one; nothing else has its mode changed."""
+    info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if not (stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode)):
+        return
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except PermissionError:
+        _chmod_itself(name, folder, change(stat.S_IMODE(info.st_mode)))
+        return
+    try:
+        info = os.fstat(fd)
+        if stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode):
+            os.fchmod(fd, change(stat.S_IMODE(info.st_mode)))
+    finally:
+        os.close(fd)
+
+
+def _chmod_itself(name: str, folder: int, mode: int) -> None:
+    """The mode of what may not be opened; OSError for a link."""
+    if _ITSELF is None:
+        os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
+        return
+    fd = os.open(name, _ITSELF, dir_fd=folder)
+    try:
+        os.chmod(f"/proc/self/fd/{fd}", mode)
+    finally:
+        os.close(fd)
+
+
+def remove_tree(path: str | os.PathLike[str], *, ignore_errors: bool = False) -> None:
+    """Remove a folder and all that is in it, whatever its modes and however deep it is.
+
+    Each folder is opened from the one above it: what is put in its place meanwhile, a link say, goes
+    itself, or stays, and nothing that it leads to is touched.
+    """
+    above, name = os.path.split(os.path.abspath(path))
+    try:
+        fd = os.open(above, _FOLDER & ~os.O_NOFOLLOW)
+        try:
+            _remove_at(name, fd)
+        finally:
+            os.close(fd)
+    except OSError:
+        if not ignore_errors:
+            raise
+
+
+def _remove_at(name: str, folder: int) -> None:
+    """The same for a folder in an open one."""
+    errors: list[OSError] = []
+    top = _for_removal(name, folder)
+    try:
+        for _ in range(_ROUNDS_MAX):
+            if not _empty(top, top, 0, errors):
+                break
+    finally:
+        os.close(top)
+    try:
+        os.rmdir(name, dir_fd=folder)
+    except OSError as e:
+        raise (errors or [e])[0] from None
+
+
+def _for_removal(name: str, folder: int) -> int:
+    """A folder in an open one, open, with a mode that lets us remove what is in it."""
+    try:
+        fd = os.open(name, _LISTED, dir_fd=folder)
+    except PermissionError:
+        _chmod_itself(name, folder, stat.S_IRWXU)
+        fd = os.open(name, _LISTED, dir_fd=folder)
+    if ~os.fstat(fd).st_mode & stat.S_IRWXU:
+        try:
+            os.fchmod(fd, stat.S_IRWXU)
+        except OSError:  # somebody else's: what cannot be removed says so
+            return fd
+    return fd
+
+
+def _empty(top: int, fd: int, depth: int, errors: list[OSError]) -> int:
+    """Remove what is in an open folder; how many folders in it were too deep, and are now in `top`."""
+    moved = 0
+    for name, is_dir in _entries(fd):
+        try:
+            if not is_dir:
+                os.unlink(name, dir_fd=fd)
+                continue
+            below = _for_removal(name, fd)
+            try:
+                if depth < _DEPTH_MAX:
+                    moved += _empty(top, below, depth + 1, errors)
+            finally:
+                os.close(below)
+            if depth < _DEPTH_MAX:
+                os.rmdir(name, dir_fd=fd)
+            else:
+                os.rename(name, f".moved-{os.urandom(8).hex()}", src_dir_fd=fd, dst_dir_fd=top)
+                moved += 1
+        except FileNotFoundError:
+            continue
+        except OSError as e:
+            errors[:] = errors or [e]
+    return moved
 
 
 def is_bytecode(path: str | os.PathLike[str]) -> bool:
@@ -272,15 +406,11 @@ def remove(path: str | os.PathLike[str]) -> None:
 
 def remove_folder(path: str | os.PathLike[str]) -> None:
     """Remove a folder and all that is in it, as far as that goes; links in it go, not what they lead to."""
-    import shutil
-
     try:
         with folder_of(path) as (fd, name):
-            shutil.rmtree(name, ignore_errors=True, dir_fd=fd)
+            _remove_at(name, fd)
     except OSError:
         return
-    except RecursionError:  # it is deeper than that can go
-        remove_tree(path, ignore_errors=True)
 
 
 def move(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> None:

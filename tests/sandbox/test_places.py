@@ -74,9 +74,7 @@ def test_no_secret_is_granted_whatever_is_in_the_home_folder(home):
 OPENS_DOORS = """
     .cache/huggingface/token .huggingface/token .kaggle/kaggle.json .config/kaggle/kaggle.json
     .pulumi/credentials.json .local/share/com.vercel.cli/auth.json .config/pypoetry/auth.toml
-    .config/pip/pip.conf .pip/pip.conf .config/uv/uv.toml .local/share/uv/credentials/credentials.toml
-    .nuget/NuGet/NuGet.Config .sbt/.credentials .ivy2/.credentials .gradle/init.gradle
-    .gradle/init.d/creds.gradle .bundle/config .composer/auth.json .local/share/gh/x .config/heroku/netrc
+    .local/share/uv/credentials/credentials.toml .sbt/.credentials .ivy2/.credentials .composer/auth.json .local/share/gh/x .config/heroku/netrc
     .config/stripe/config.toml .config/ngrok/ngrok.yml .config/tea/config.yml
     .config/filezilla/sitemanager.xml .config/wrangler/config/default.toml .wrangler/config/default.toml
     .supabase/access-token .railway/config.json .doppler/.doppler.yaml .tsh/keys/x .step/secrets/key
@@ -95,6 +93,7 @@ OPENS_DOORS = """
 """
 BUILDS_NEED = """
     .pyenv/versions/x .nvm/versions/x .rustup/toolchains/x .cargo/registry/x .cargo/config.toml
+    .config/pip/pip.conf .config/uv/uv.toml .nuget/NuGet/NuGet.Config .gradle/init.gradle .bundle/config
     .m2/repository/x .gradle/caches/x .npm/_cacache/x .nuget/packages/x .sbt/boot/x .ivy2/cache/x
     .bundle/cache/x .composer/vendor/x .foundry/bin/forge .cache/huggingface/hub/x .cache/pip/x
     .config/git/config .config/pypoetry/config.toml .local/share/uv/python/x .local/share/nvim/lazy/x

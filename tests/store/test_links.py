@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import errno
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 import rondel
 from rondel import paths
+from rondel.agents import reaper
 from rondel.errors import DamagedFile, RondelError
 from rondel.model.changes import Append, Aside, Edit, Keep, Write
 from rondel.store import disk, documents, files, lease, logs, ours
@@ -285,6 +287,102 @@ def test_a_log_that_is_none_is_told_or_put_back_in_little_memory(tmp_path, kind)
 
     assert in_child(with_little_memory) == 0
     assert [e["kind"] for e in Journal(place).news()] == ["first", "second"]
+
+
+# -- removing what others write in ------------------------------------------------------------
+
+REMOVERS = [reaper._remove, paths.remove_tree, paths.remove_folder]
+
+
+@contextmanager
+def swapped_once_listed(place: Path, outside: Path) -> Iterator[None]:
+    """As soon as the folder of a place is listed, a link has that place."""
+    real = os.scandir
+    folder = place.parent.stat()
+
+    class Listing:
+        def __init__(self, of: object) -> None:
+            with real(of) as entries:
+                self.found = list(entries)
+                for entry in self.found:
+                    entry.is_dir(follow_symlinks=False)
+            here = os.fstat(of) if isinstance(of, int) else os.stat(of)
+            if os.path.samestat(here, folder) and not place.is_symlink():
+                place.rename(place.with_name("away"))
+                place.symlink_to(outside)
+
+        def __enter__(self) -> Iterator[os.DirEntry[str]]:
+            return iter(self.found)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", Listing)
+        yield
+    assert place.is_symlink() or not place.exists()
+
+
+@pytest.mark.parametrize("remove", REMOVERS)
+@pytest.mark.parametrize("depth", [0, 1, 40])
+def test_a_folder_that_becomes_a_link_while_its_tree_is_removed_is_not_followed(tmp_path, remove, depth):
+    outside, top = tmp_path / "outside", tmp_path / "top"
+    (outside / "deep").mkdir(parents=True)
+    (outside / "deep/thesis.txt").write_bytes(SECRET)
+    outside.chmod(0o755)
+    place = top.joinpath(*["d"] * depth, "victim")
+    place.mkdir(parents=True)
+    before = tree(outside)
+    with swapped_once_listed(place, outside), suppress(OSError):
+        remove(str(top))
+    assert tree(outside) == before
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("remove", REMOVERS)
+def test_a_link_in_the_place_of_a_tree_is_not_followed(tmp_path, remove):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/thesis.txt").write_bytes(SECRET)
+    (tmp_path / "top").symlink_to("outside")
+    with suppress(OSError):
+        remove(str(tmp_path / "top"))
+    assert tree(tmp_path / "outside") == {"thesis.txt": SECRET}
+
+
+@pytest.mark.parametrize("remove", REMOVERS)
+def test_a_tree_goes_whatever_its_modes_and_however_deep_it_is(tmp_path, remove):
+    top = tmp_path / "top"
+    top.mkdir()
+    at = os.open(top, os.O_RDONLY)
+    for number in range(3000):
+        os.close(os.open(f"f{number}", os.O_CREAT, 0, dir_fd=at))
+        os.mkdir("d" * 20, dir_fd=at)
+        below = os.open("d" * 20, os.O_RDONLY, dir_fd=at)
+        os.fchmod(at, number % 8 << 6)
+        os.close(at)
+        at = below
+    os.symlink("/", "link", dir_fd=at)
+    os.mkfifo("pipe", dir_fd=at)
+    os.close(at)
+    open_before = len(os.listdir("/proc/self/fd"))
+    remove(str(top))
+    assert not top.exists()
+    assert len(os.listdir("/proc/self/fd")) == open_before
+
+
+def test_what_keeps_a_tree_from_going_is_said(tmp_path, monkeypatch):
+    (tmp_path / "top/a").mkdir(parents=True)
+    (tmp_path / "top/a/b").write_bytes(b"")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(OSError, match="Read-only"):
+        paths.remove_tree(tmp_path / "top")
+    paths.remove_tree(tmp_path / "top", ignore_errors=True)
+    with pytest.raises(FileNotFoundError):
+        paths.remove_tree(tmp_path / "none")
 
 
 # -- the source -------------------------------------------------------------------------------

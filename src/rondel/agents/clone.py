@@ -8,39 +8,40 @@ what git needs is a HEAD, an index, refs, and where the objects are.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rondel import paths
 from rondel.agents.git import Git
-from rondel.agents.worktrees import Mark, Worktrees, writable
+from rondel.agents.worktrees import Mark, Worktrees
+from rondel.errors import GitError
 from rondel.model.trouble import machine
 
 _FILES = {"HEAD", "config", "index", "packed-refs", "objects/info/alternates", "info/exclude"}
+_SHOWN = ("HEAD", "index", "info/exclude")  # what says where a worktree is
 ALTERNATES_MAX = 20
+INDEX_MAX = 1 << 30
 _HIDDEN = ("refs/rondel", "refs/heads/rondel", "refs/stash")
 
 
 def make(trees: Worktrees, path: Path, mark: Mark) -> None:
     """A fresh clone in a worktree, at the commit that the worktree is at."""
-    own = path / ".git"
-    with machine("write", own):
-        if own.is_dir() and not own.is_symlink():
-            writable(own)
+    own = _own(path)
+    with _writing(own):
+        if paths.is_folder(own):
             paths.remove_tree(own)
         else:
-            own.unlink(missing_ok=True)
+            paths.remove(own)
         for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
-            (own / folder).mkdir(parents=True)
+            paths.make_folders(own / folder)
         _write(own / "objects/info/alternates", f"{_listed(trees.common / 'objects')}\n")
-        _write(own / "config", _config(trees))
+        paths.write(own / "config", config(trees))
         _write(own / "packed-refs", _refs(trees))
         with suppress(FileNotFoundError):
-            shutil.copyfile(trees.common / "shallow", own / "shallow")
+            paths.write(own / "shallow", (trees.common / "shallow").read_bytes())
         _show(trees, own, mark)
 
 
@@ -58,13 +59,13 @@ def object_folders(common: Path) -> list[str]:
 
 def follow(trees: Worktrees, path: Path, mark: Mark) -> None:
     """The clone in a worktree is at the commit that the worktree is at, with nothing under way in it."""
-    own = path / ".git"
-    if not is_there(path) or (own / "info").is_symlink():
+    own = _own(path)
+    if not is_there(path) or any(paths.is_folder(own / name) for name in _SHOWN):
         make(trees, path, mark)
         return
-    with machine("write", own):
+    with _writing(own):
         for name in ("index.lock", "HEAD.lock"):
-            (own / name).unlink(missing_ok=True)
+            paths.remove(own / name)
         _show(trees, own, mark)
 
 
@@ -78,44 +79,43 @@ class Tracked:
 
 def tracked(path: Path, mark: Mark) -> Tracked:
     """What an agent added to its index, or took out of it. Of an index that cannot be read: nothing."""
-    own = path / ".git"
-    ours = Git(path, Path(mark.git_dir))
-    if (own / "index").is_symlink() or not (own / "index").is_file() or own.is_symlink():
+    own = _own(path)
+    ours, copy = Git(path, Path(mark.git_dir)), Path(mark.git_dir, "rondel-index")
+    try:
+        data = paths.read(own / "index", INDEX_MAX)
+    except OSError:
         return Tracked()
-    theirs = replace(ours, index=own / "index").run("ls-files", "-z")
+    with machine("write", copy):
+        copy.write_bytes(data)
+    theirs = replace(ours, index=copy).run("ls-files", "-z")
     if not theirs.ok:
         return Tracked()
     before, after = set(ours.names("ls-files", "-z")), {name for name in theirs.out.split("\0") if name}
-    there = {name for name in before ^ after if os.path.lexists(path / name)}
+    there = {name for name in before ^ after if paths.is_there(own.parent / name)}
     return Tracked(tuple(sorted(there - before)), tuple(sorted(there - after)))
 
 
 def is_there(path: Path) -> bool:
     """Whether a worktree has a clone that git would take for one."""
-    own = path / ".git"
-    return (own / "HEAD").is_file() and not own.is_symlink()
+    own = _own(path)
+    return paths.is_file(own / "HEAD") and paths.is_folder(own / "info")
 
 
 def is_as_made(trees: Worktrees, path: Path, mark: Mark) -> bool:
     """Whether nothing was added to a clone or changed in it: no hook, no setting, no object."""
-    own = path / ".git"
+    own = _own(path)
     files = {
-        os.path.relpath(os.path.join(here, name), own)  # noqa: PTH118 - a folder may be a link
-        for here, _, names in paths.walk(own)
-        for name in names
+        f"{here}/{name}".removeprefix("/") for _, here, _, names in paths.walk_open(own) for name in names
     }
-    same = (own / "config", _config(trees)), (own / "HEAD", f"{mark.base}\n")
-    return files - {"shallow"} == _FILES and all(_read(file) == text for file, text in same)
+    same = (own / "config", config(trees)), (own / "HEAD", _encoded(f"{mark.base}\n"))
+    return files - {"shallow"} == _FILES and all(_holds(file, data) for file, data in same)
 
 
 def _show(trees: Worktrees, own: Path, mark: Mark) -> None:
     private = Path(mark.git_dir)
-    for name in ("HEAD", "index", "info/exclude"):
-        (own / name).unlink(missing_ok=True)  # whatever it is now: nothing is written through it
-    (own / "info").mkdir(exist_ok=True)
     excludes = [_read(file) for file in (trees.common / "info/exclude", private / "rondel-exclude")]
     _write(own / "info/exclude", "\n".join(excludes))
-    shutil.copyfile(private / "index", own / "index")
+    paths.write(own / "index", (private / "index").read_bytes())
     _write(own / "HEAD", f"{trees.head(mark)}\n")
 
 
@@ -125,19 +125,30 @@ def _refs(trees: Worktrees) -> str:
     return "".join(f"{line}\n" for line in lines if not line.partition(" ")[2].startswith(_HIDDEN))
 
 
-def _config(trees: Worktrees) -> str:
+def config(trees: Worktrees) -> bytes:
     """The settings of a clone."""
     version = "1" if "extensions.objectformat" in trees.settings else "0"
-    known = trees.settings | {
-        "core.repositoryformatversion": version,
-        "core.bare": "false",
-        "gc.auto": "0",
-    }
+    return as_config(
+        trees.settings
+        | {
+            "core.repositoryformatversion": version,
+            "core.bare": "false",
+            "gc.auto": "0",
+        }
+    )
+
+
+def as_config(known: Mapping[str, str]) -> bytes:
+    """Settings by name, as a file of git's configuration has them."""
     lines = []
     for name, value in known.items():
-        section, _, key = name.partition(".")
-        lines += [f"[{section}]", f"\t{key} = {_quoted(value)}"]
-    return "\n".join([*lines, ""])
+        section, _, rest = name.partition(".")
+        between, _, key = rest.rpartition(".")
+        lines += [
+            f"[{section} {_quoted(between)}]" if between else f"[{section}]",
+            f"\t{key} = {_quoted(value)}",
+        ]
+    return _encoded("\n".join([*lines, ""]))
 
 
 def _quoted(text: str) -> str:
@@ -157,5 +168,33 @@ def _read(file: Path) -> str:
     return ""
 
 
+def _own(path: Path) -> Path:
+    """The clone of a worktree. Agents write in it, and in no folder above the worktree."""
+    return Path(paths.settled(path)) / ".git"
+
+
+@contextmanager
+def _writing(own: Path) -> Iterator[None]:
+    """What somebody puts in the way meanwhile is not written through; it is an error."""
+    try:
+        with machine("write", own):
+            yield
+    except OSError as e:
+        raise GitError(
+            f"{own} cannot be written: {e.strerror}; end what still changes it, then run it again"
+        ) from e
+
+
+def _holds(file: Path, data: bytes) -> bool:
+    try:
+        return paths.read(file) == data
+    except OSError:
+        return False
+
+
 def _write(file: Path, text: str) -> None:
-    file.write_text(text, encoding="utf-8", errors="surrogateescape")
+    paths.write(file, _encoded(text))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -181,9 +180,8 @@ def _refused(path: Path, added: Result, pointers: Sequence[str]) -> Unusable:
     """Why git adds nothing: something is wrong with what is there; or, a GitError, with the rest."""
     if _REFUSED_NOW.search(added.err):
         raise GitError(f"git add failed in {path}: {added.words}")
-    for here, folders, names in paths.walk(path):
-        inside = os.path.relpath(here, path)
-        if inside != "." and ".git" in (*folders, *names) and inside not in pointers:
+    for _, inside, folders, names in paths.walk_open(path):
+        if inside and ".git" in (*folders, *names) and inside not in pointers:
             return _nested(path, inside)
     return Unusable(f"git does not add what is in {path}: {added.words}")
 

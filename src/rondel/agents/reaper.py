@@ -1,7 +1,8 @@
 """The reaper stands between the driver and a child, and sees that nothing of the child outlives it.
 
 It runs as a program of its own, `python -I -S reaper.py SPOOL FD`, one per child, and imports
-nothing of Rondel but what a confined child does first (`rondel.sandbox.enter`). FD is the
+nothing of Rondel but what a confined child does first (`rondel.sandbox.enter`) and, at the end,
+what removes its temporary folder (`rondel.paths`). FD is the
 spool's folder, open: it needs no path, so no link can lead it elsewhere. On its standard
 input the driver sends one line of JSON (what to start) and later at most a word (why to end
 it); when that pipe closes, the driver has died. On its standard output it sends a dot
@@ -422,23 +423,11 @@ class Reaper:
 
 
 def _remove(folder: str) -> None:
-    """A folder with all that is in it, whatever the child did to its modes and however deep it is."""
-    queue, seen = [folder], list[str]()
-    while queue:
-        here = queue.pop()
-        seen.append(here)
-        with suppress(OSError):
-            os.chmod(here, 0o700)  # noqa: PTH101 - starts faster
-        with suppress(OSError), os.scandir(here) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    queue.append(entry.path)
-                    continue
-                with suppress(OSError):
-                    os.unlink(entry.path)  # noqa: PTH108 - starts faster
-    for here in reversed(seen):
-        with suppress(OSError):
-            os.rmdir(here)  # noqa: PTH106 - starts faster
+    """A folder with all that is in it, whatever the child did to it, or does now: no link is followed."""
+    with suppress(ImportError, OSError, MemoryError):  # how the child ended is noted in any case
+        from rondel import paths  # noqa: PLC0415 - starts faster
+
+        paths.remove_tree(folder)
 
 
 def _no_link(path: str, flags: int) -> int:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from rondel.agents import clone, edits, tampering
 from rondel.agents.branches import Branches, make_again
+from rondel.agents.disarm import disarm
+from rondel.agents.edits import SHOWN_MAX
 from rondel.agents.edits import Commit as Commit
 from rondel.agents.edits import Unusable as Unusable
 from rondel.agents.found import Found
@@ -106,6 +108,7 @@ class Workspaces:
                     os.utime(self._trees.mark_file(path))
                     return path
                 if not self._keep(path, mark):
+                    disarm(self._trees, path, mark)
                     path.rename(path.with_name(f"{path.name}{ASIDE}{uuid.uuid4().hex[:8]}"))
             mark = replace(self._trees.add(path, session, key, commit), shared=shared, hidden=hide)
         if hide:
@@ -179,7 +182,11 @@ class Workspaces:
         """What changed in a worktree, as one commit on a branch of its own; None when nothing did."""
         mark = self._need(path)
         with self._trees.tree_locked(path):
-            return edits.commit_all(self._trees, path, mark, session, action, message)
+            made = edits.commit_all(self._trees, path, mark, session, action, message)
+            if not isinstance(made, Unusable):
+                return made
+            aside = disarm(self._trees, path, mark)  # its words name the worktree to the person
+            return Unusable(f"{_put_aside(path, aside)}{made.problem}")
 
     def find(
         self, session: str, action: str, target: str | None = None, base: str | None = None
@@ -347,6 +354,15 @@ class Workspaces:
         if mark is None:
             raise GitError(f"{path} is not a workspace any more")
         return mark
+
+
+def _put_aside(path: Path, names: Sequence[str]) -> str:
+    """What is said of an agent's settings for git that do not count any more."""
+    if not names:
+        return ""
+    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
+    listed = ", ".join(map(repr, names[:SHOWN_MAX]))
+    return f"git settings in {path} that an agent can have written are put aside ({listed}{more}); "
 
 
 def _require_branches(*names: str) -> None:

@@ -13,7 +13,6 @@ import fcntl
 import json
 import os
 import re
-import stat
 import threading
 import time
 import uuid
@@ -394,8 +393,8 @@ def _default_excludes() -> Path:
 
 
 def _pattern(name: str) -> str:
-    """A file's name as a pattern that fits only this file."""
-    return "/" + "".join(f"\\{c}" if c in "*?[]\\ !#" else c for c in name)
+    """A file's name as a pattern, on one line, that fits this file; a line end in it is any character."""
+    return "/" + "".join("?" if c in "\r\n" else f"\\{c}" if c in "*?[]\\ !#" else c for c in name)
 
 
 def sync_folder(folder: Path) -> None:
@@ -409,7 +408,6 @@ def sync_folder(folder: Path) -> None:
 
 def _remove(folder: Path) -> None:
     """Remove a folder and what is in it, as far as the system lets us."""
-    writable(folder)
     paths.remove_tree(folder, ignore_errors=True)
 
 
@@ -424,10 +422,8 @@ def writable(path: Path) -> None:
 
 
 def _change(path: Path, change: Callable[[int], int]) -> None:
-    """Change the mode of each folder and file below `path`; links are left alone."""
-    for here, folders, names in paths.walk(path):
-        for entry in (here, *(os.path.join(here, name) for name in (*folders, *names))):  # noqa: PTH118
+    """Change the mode of each folder and file from `path` on; links are left alone, and not followed."""
+    for fd, here, folders, names in paths.walk_open(path):
+        for name in (*([] if here else ["."]), *folders, *names):
             with suppress(OSError):
-                info = os.lstat(entry)
-                if stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode):
-                    os.chmod(entry, change(stat.S_IMODE(info.st_mode)))  # noqa: PTH101
+                paths.change_mode(name, fd, change)

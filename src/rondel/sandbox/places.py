@@ -61,10 +61,8 @@ SECRETS = _listed("""
     .cache/huggingface/token .cache/huggingface/stored_tokens .huggingface .kaggle .config/kaggle  # models
     .pulumi .local/share/com.vercel.cli .config/heroku .config/stripe .config/ngrok .config/ngrok2  # clouds
     .config/wrangler .config/.wrangler .wrangler .supabase .railway .doppler .tsh .step .config/scw
-    .config/pypoetry/auth.toml .config/pip/pip.conf .pip .config/uv/uv.toml  # registries
-    .local/share/uv/credentials
-    .nuget/NuGet .config/NuGet .sbt/.credentials .ivy2/.credentials .gradle/init.gradle .gradle/init.d
-    .bundle/config .composer/auth.json .local/share/gh .config/tea
+    .config/pypoetry/auth.toml .local/share/uv/credentials .sbt/.credentials .ivy2/.credentials  # registries
+    .composer/auth.json .local/share/gh .config/tea
     .config/filezilla .config/remmina .local/share/remmina .config/dbeaver .local/share/DBeaverData  # logins
     .config/keepassxc .cache/keepassxc .local/share/keepassxc .config/openvpn .openvpn .config/wireguard
     .librewolf .zen .waterfox .floorp .config/thorium .config/qutebrowser .local/share/qutebrowser  # browsers

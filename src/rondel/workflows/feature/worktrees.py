@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
+from rondel import paths
 from rondel.errors import GitError, RondelError
 from rondel.model.refs import END
 from rondel.model.workflow import Look
@@ -87,5 +87,5 @@ def _clear(look: Look, going: str) -> None:
         git_dir = _git_dir(look, going)
         if git_dir is None or not (git_dir / MADE).is_file():
             raise GitError(f"{going} is in the way and is no worktree of ours; move it away, then try again")
-        shutil.rmtree(going, ignore_errors=True)
+        paths.remove_tree(going, ignore_errors=True)
     look.git("worktree", "remove", "--force", END, going, check=False)
