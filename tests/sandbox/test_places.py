@@ -74,7 +74,8 @@ def test_no_secret_is_granted_whatever_is_in_the_home_folder(home):
 OPENS_DOORS = """
     .cache/huggingface/token .huggingface/token .kaggle/kaggle.json .config/kaggle/kaggle.json
     .pulumi/credentials.json .local/share/com.vercel.cli/auth.json .config/pypoetry/auth.toml
-    .local/share/uv/credentials/credentials.toml .sbt/.credentials .ivy2/.credentials .composer/auth.json .local/share/gh/x .config/heroku/netrc
+    .local/share/uv/credentials/credentials.toml .sbt/.credentials .ivy2/.credentials
+    .composer/auth.json .local/share/gh/x .config/heroku/netrc
     .config/stripe/config.toml .config/ngrok/ngrok.yml .config/tea/config.yml
     .config/filezilla/sitemanager.xml .config/wrangler/config/default.toml .wrangler/config/default.toml
     .supabase/access-token .railway/config.json .doppler/.doppler.yaml .tsh/keys/x .step/secrets/key
