@@ -12,7 +12,8 @@ from rondel.model.consent import Everything
 from rondel.trust.admit import Admitted, admit
 from rondel.trust.consents import lookup
 from rondel.trust.keys import KEYS, Mark, is_looser, rule
-from rondel.trust.parts import ALL, UNTOLD, WORDS_MAX, Found, is_untold
+from rondel.trust.named import ALL, WORDS_MAX, Found, is_untold
+from rondel.trust.parts import UNTOLD
 
 DEFAULTS = {
     "timeout_s": 1800,

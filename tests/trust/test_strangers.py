@@ -522,6 +522,7 @@ def test_settings_that_are_no_file_are_refused_at_once(repo, env, name, kind):
         ('["{root}/m.sh"]', "m.sh"),
         ('"bash {root}/scripts/../m.sh"', "m.sh"),
         ('["bash", "-c", "true"]\nenv = {{ BASH_ENV = "{root}/m.sh" }}', "m.sh"),
+        ('"sh ci/rev@1.sh"', "ci/rev@1.sh"),
         ('"make test"', "Makefile"),
         ('["/usr/bin/make", "-s", "test"]', "GNUmakefile"),
         ('"cd . && npm test"', "package.json"),

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rondel.trust.keys import GATES, Key, Mark, Rule, has_inner, is_looser, rule
-from rondel.trust.parts import Lookup, Part, part
+from rondel.trust.named import Lookup
+from rondel.trust.parts import Part, part
 
 Settings = dict[str, Any]
 Default = Callable[[Key], object]  # what a setting is where nobody says anything; KeyError when unknown

@@ -26,7 +26,8 @@ from rondel.model.digests import digest
 from rondel.model.times import stamp
 from rondel.store import documents, files
 from rondel.store.locks import locked
-from rondel.trust.parts import ALL, PROGRAM, Found, Part, Wanted
+from rondel.trust.named import ALL, PROGRAM, Found, Wanted
+from rondel.trust.parts import Part
 
 VARIABLE = (
     "RONDEL_TRUST"  # the person's word for one process: `yes` to settings, `all` to commands of tasks too
@@ -183,7 +184,7 @@ def lookup(root: Path, path: str) -> Found | None:
     None for a path that leads out of it, however it is written.
     """
     if path == ALL:
-        return Found(is_folder=True, inner=lambda wanted: _below(root, "", wanted))
+        return _folder(root, "")
     if path.startswith("~/") and not os.path.lexists(root / path):
         path = os.path.expanduser(path)  # noqa: PTH111 - as written, in a text
     place = Path(os.path.normpath(root / path))
@@ -194,7 +195,7 @@ def lookup(root: Path, path: str) -> Found | None:
     except (OSError, ValueError):
         return None
     if stat.S_ISDIR(mode):
-        return Found(is_folder=True, inner=lambda wanted: _below(root, path, wanted))
+        return _folder(root, path)
     try:
         real = place.resolve()
         if not real.is_relative_to(root.resolve()):
@@ -206,27 +207,53 @@ def lookup(root: Path, path: str) -> Found | None:
         return Found()
     if data is None:
         return None
-    text = data.decode(errors="replace") if len(data) <= TEXT_MAX else ""
-    return Found(digest(data) + (PROGRAM if mode & 0o111 else ""), text=text)
+    is_cut = len(data) > TEXT_MAX
+    text = "" if is_cut else data.decode(errors="replace")
+    return Found(digest(data) + (PROGRAM if mode & 0o111 else ""), text=text, is_cut=is_cut)
+
+
+def _folder(root: Path, path: str) -> Found:
+    return Found(
+        is_folder=True,
+        inner=lambda wanted: _below(root, path, wanted),
+        names=lambda: sorted(paths.names(root / path)),
+    )
 
 
 def _below(root: Path, folder: str, wanted: Wanted) -> Iterable[tuple[str, str]]:
-    """The files below a folder that are more than text: path and digest."""
-    seen = 0
-    for here, folders, listed in paths.walk(root / folder):
-        folders[:] = sorted(name for name in folders if name != ".git")
-        names = sorted(name for name in listed if not paths.is_bytecode(Path(here, name)))
-        seen += len(names)
-        if seen > BELOW_MAX:  # nobody knows the rest, so nobody has said yes to it
-            yield f"more than {BELOW_MAX} files in {folder or '.'}", secrets.token_hex(32)
-            return
-        for name in names:
-            path = Path(here, name).relative_to(root).as_posix()
-            if name.endswith(".md") or not wanted(path, os.access(Path(here, name), os.X_OK)):
-                continue
-            found = lookup(root, path)
-            if found is not None and not found.is_folder:
-                yield path, found.digest
+    """The files below a folder that are wanted, behind links to folders of the repository too."""
+    seen, count, todo = {(root / folder).resolve()}, 0, [folder]
+    while todo:
+        start = todo.pop()
+        for here, folders, listed in paths.walk(root / start):
+            folders[:] = sorted(name for name in folders if name != ".git")
+            names = sorted(name for name in listed if not paths.is_bytecode(Path(here, name)))
+            count += len(names)
+            if count > BELOW_MAX:  # nobody knows the rest, so nobody has said yes to it
+                yield f"more than {BELOW_MAX} files in {folder or '.'}", secrets.token_hex(32)
+                return
+            for name in names:
+                path = Path(here, name).relative_to(root).as_posix()
+                if (real := _linked_folder(root, root / path)) is not None:
+                    if real in seen:
+                        continue
+                    seen.add(real)
+                    todo.append(path)
+                elif wanted(path, os.access(Path(here, name), os.X_OK)):
+                    found = lookup(root, path)
+                    if found is not None and not found.is_folder:
+                        yield path, found.digest
+
+
+def _linked_folder(root: Path, place: Path) -> Path | None:
+    """The folder of the repository that a link leads to."""
+    try:
+        if not place.is_symlink() or not place.is_dir():
+            return None
+        real = place.resolve()
+    except OSError:
+        return None
+    return real if real.is_relative_to(root.resolve()) else None
 
 
 def _read_id(common: Path) -> str | None:
