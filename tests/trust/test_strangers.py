@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from rondel.trust.consents import repository_id
 from support.doors import RONDEL, rondel
 from support.world import GOOD
 
@@ -823,3 +824,68 @@ def test_a_filter_stops_no_run_and_is_no_question_of_one(repo, env):
     done = rondel(repo, env, "review")
     assert "git filter" not in done.stderr
     assert done.returncode in (0, 4)
+
+
+# -- whose git folder it is ---------------------------------------------------------------
+
+
+def git(folder: Path, env: dict[str, str], *words: str) -> None:
+    quiet = ("-c", "protocol.file.allow=always")
+    subprocess.run(["git", *quiet, *words], cwd=folder, env=env, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("how", ["file", "link", "commondir", "worktree", "brought", "submodule"])
+def test_a_folder_that_names_the_git_folder_of_another_has_none_of_its_consents(repo, env, tmp_path, how):
+    """What an archive brings that is unpacked beside a repository."""
+    put(repo, env, {"rondel.toml": '[agents.mine]\nkind = "command"\ncommand = ["true"]\n'})
+    rondel(repo, env, "trust", "--yes")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "rondel.toml").write_bytes((repo / "rondel.toml").read_bytes())
+    brought = theirs / (".git" if how == "commondir" else "g")
+    match how:
+        case "file":
+            (theirs / ".git").write_text("gitdir: ../repo/.git\n")
+        case "link":
+            (theirs / ".git").symlink_to("../repo/.git")
+        case "worktree":
+            git(repo, env, "worktree", "add", "-q", str(tmp_path / "tree"))
+            (theirs / ".git").write_text("gitdir: ../repo/.git/worktrees/tree\n")
+        case "submodule":
+            git(tmp_path, env, "init", "-q", "above")
+            git(tmp_path / "above", env, "submodule", "add", "-q", str(repo), "sub")
+            rondel(tmp_path / "above/sub", env, "trust", "--yes")
+            (theirs / ".git").write_text("gitdir: ../above/.git/modules/sub\n")
+        case _:
+            brought.mkdir()
+            for name, text in {"HEAD": "ref: refs/heads/main", "commondir": f"{repo}/.git"}.items():
+                (brought / name).write_text(f"{text}\n")
+            (brought / "gitdir").write_text(f"{theirs}/.git\n")
+            if how == "brought":
+                (theirs / ".git").write_text("gitdir: g\n")
+    assert repository_id(theirs) is None
+    if how == "submodule":  # git itself does not work there
+        return
+    assert not consented(theirs, env)
+    done = rondel(theirs, env, "trust", "--yes")
+    assert done.returncode == 1
+    assert "does not lead back" in done.stderr
+    assert consented(repo, env)
+
+
+def test_a_submodule_and_a_worktree_have_a_git_folder_of_their_own(repo, env, tmp_path):
+    put(repo, env, {"rondel.toml": '[agents.mine]\nkind = "command"\ncommand = ["true"]\n'})
+    git(tmp_path, env, "init", "-q", "above")
+    git(tmp_path / "above", env, "submodule", "add", "-q", str(repo), "deep/sub")
+    sub = tmp_path / "above/deep/sub"
+    assert rondel(sub, env, "trust", "--yes").returncode == 0
+    assert consented(sub, env)
+    (tmp_path / "above").rename(tmp_path / "moved")
+    assert consented(tmp_path / "moved/deep/sub", env)
+    assert not consented(repo, env)
+    git(repo, env, "worktree", "add", "-q", str(tmp_path / "tree"))
+    rondel(repo, env, "trust", "--yes")
+    tree = (tmp_path / "tree").rename(tmp_path / "elsewhere")
+    assert "git worktree repair" in rondel(tree, env, "trust", "--yes").stderr
+    git(tree, env, "worktree", "repair")
+    assert consented(tree, env)

@@ -37,6 +37,8 @@ FILE_MAX = 50_000_000
 TEXT_MAX = 200_000  # bytes of a file that is read for what it names
 BELOW_MAX = 50_000  # files of a folder
 LINE_MAX = 10_000  # bytes of one of git's files that name a folder
+CONFIG_MAX = 1_000_000
+_WORKTREE = re.compile(r"(?im)^\s*worktree\s*=\s*(.+?)\s*$")
 _ID = re.compile(r"[0-9a-f]{32}")
 COMMAND = "task command"
 
@@ -138,22 +140,55 @@ def checkouts(root: Path) -> dict[str, Path | None]:
 
 
 def git_folders(root: Path) -> tuple[Path, Path] | None:
-    """The git folder of a worktree, and the one that all of a repository share. Git is not asked."""
-    own = root / ".git"
+    """The git folder of a worktree, and the one that all of a repository share. Git is not asked.
+
+    None where there is none, and where one is named that does not know this folder: a file `.git` comes
+    with an archive, and would make another repository's consents this one's.
+    """
     try:
-        if own.is_file():
-            word, _, path = paths.read_elsewhere(own, LINE_MAX).decode().partition(": ")
-            if word != "gitdir":
-                return None
-            own = root / path.rstrip("\r\n")  # and nothing else, as git does: a blank is part of a name
-        if not (own / "HEAD").is_file():
-            return None
-        shared = own / "commondir"
-        if not shared.is_file():
-            return own, own
-        return own, (own / paths.read_elsewhere(shared, LINE_MAX).decode().rstrip("\r\n")).resolve()
-    except (OSError, ValueError):
+        found = _named_folders(root)
+        return found if found is not None and _leads_back(root, *found) else None
+    except (OSError, ValueError, RondelError):
         return None
+
+
+def _named_folders(root: Path) -> tuple[Path, Path] | None:
+    own = root / ".git"
+    if own.is_file():
+        word, _, path = paths.read_elsewhere(own, LINE_MAX).decode().partition(": ")
+        if word != "gitdir":
+            return None
+        own = root / path.rstrip("\r\n")  # and nothing else, as git does: a blank is part of a name
+    if not (own / "HEAD").is_file():
+        return None
+    shared = own / "commondir"
+    if not shared.is_file():
+        return own, own
+    return own, (own / paths.read_elsewhere(shared, LINE_MAX).decode().rstrip("\r\n")).resolve()
+
+
+def _leads_back(root: Path, own: Path, common: Path) -> bool:
+    """Whether a git folder is this folder's: in it, one of its repository's worktrees, or a submodule's."""
+    if common != own:
+        back = own / paths.read_elsewhere(own / "gitdir", LINE_MAX).decode().rstrip("\r\n")
+        return own.resolve().parent == common / "worktrees" and _is_same(back, root / ".git")
+    if own == root / ".git" and not own.is_symlink():
+        return True
+    said = [
+        found
+        for name in ("config", "config.worktree")
+        if (own / name).is_file()
+        for found in _WORKTREE.findall(paths.read_elsewhere(own / name, CONFIG_MAX).decode())
+    ]
+    if said:
+        return _is_same(own / said[-1].strip().strip('"'), root)
+    return any(own.resolve().is_relative_to((above / ".git/modules").resolve()) for above in root.parents)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths name one place; the last word of a path is not followed."""
+    one, other = Path(os.path.normpath(one)), Path(os.path.normpath(other))
+    return one.name == other.name and one.parent.resolve() == other.parent.resolve()
 
 
 def once(root: Path, word: str) -> bool:
@@ -269,6 +304,12 @@ def _read_id(common: Path) -> str | None:
 def _place(root: Path, *, make: bool) -> Path:
     folder = state_folder(root, make=make)
     if folder is None:
+        if os.path.lexists(root / ".git"):
+            raise RondelError(
+                f"{root / '.git'} names a git folder that does not lead back to it: nobody knows whose "
+                "consents would count here; `git worktree repair` mends a worktree that was moved, "
+                "`git config core.worktree` says of any other git folder whose it is"
+            )
         raise RondelError(
             f"{root} has no git folder of its own; consent is kept per repository: `git init` first"
         )
