@@ -30,6 +30,7 @@ from rondel.sandbox.hosts import named
 from rondel.trust.admit import Admitted, admit
 from rondel.trust.consents import lookup
 from rondel.trust.keys import BUILT_IN_KINDS, Key
+from rondel.trust.parts import key_name
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
@@ -198,7 +199,9 @@ def load(
     merged = admitted.settings
     file = _check(merged, source, workflows, kinds)
     theirs = _sub(brought, "agents", root / source)
-    counting = {name for name in theirs if f"agents.{name}" not in {p.name for p in admitted.left_out}}
+    counting = {
+        name for name in theirs if key_name(("agents", name)) not in {p.name for p in admitted.left_out}
+    }
     by_repository = {n for n in counting if isinstance(t := theirs[n], dict) and "command" in t}
     agents = {
         name: _settings(name, table, root, root if name in by_repository else own.parent)

@@ -434,6 +434,29 @@ def test_looking_at_agents_runs_none_of_them_even_after_consent(trap, env, marke
         assert not marker.exists(), words
 
 
+@pytest.mark.parametrize("words", [("agents",), ("doctor",)])
+def test_what_shows_says_what_is_left_out(repo, env, marker, words):
+    put(repo, env, agent(marker))
+    line = "left out: agents.mine, roles.default; `rondel trust` shows them"
+    assert line in rondel(repo, env, *words).stderr
+    rondel(repo, env, "trust", "--yes")
+    assert "left out" not in rondel(repo, env, *words).stderr
+    assert not marker.exists()
+
+
+def test_a_repository_does_not_take_the_persons_own_reviewers_away(repo, env, tmp_path):
+    mine = tmp_path / "strict.sh"
+    mine.write_text(f"#!/bin/sh\ncat > /dev/null; touch {tmp_path}/asked; exit 1\n")
+    mine.chmod(0o755)
+    table = f'[agents.strict]\nkind = "command"\ncommand = ["{mine}"]\n[roles]\ndefault = "strict"\n'
+    person(env, table + '[review]\nteam = "security:1"\n')
+    based(repo, env, {"rondel.toml": '[roles]\nreview = "checks"\n[review]\nteam = "performance:1"\n'})
+    done = rondel(repo, env, "review")
+    assert (tmp_path / "asked").exists()
+    assert "left out, for want of your consent: roles.review, review.team" in done.stderr
+    assert [r["name"] for r in request(repo)["team"]] == ["security-1"]
+
+
 def test_one_s_own_repository_asks_nothing_that_it_did_not_before(repo, env):
     done = rondel(repo, env, "review")
     assert done.returncode == 0

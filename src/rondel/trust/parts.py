@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,9 @@ from rondel.model.digests import digest
 from rondel.trust.named import PROGRAM, Lookup, Named, is_untold, named_files
 
 SHOWN_MAX = 200  # files of one part
+_PLAIN_KEY = re.compile(r"[\w.-]+", re.ASCII)
+_PLAIN_NAME = re.compile(r"[\w ./@+-]+")
+_PLAIN_PATH = re.compile(r"""[^\s"'()\\]+""")
 UNTOLD = "names files that cannot be told: every script of the repository is part of it"
 
 
@@ -28,6 +32,7 @@ class Part:
     name: str  # `agents.mine`, `project.test`, `profile wide`
     lines: tuple[str, ...]  # what it is, for a person
     files: tuple[tuple[str, str], ...] = ()  # the repository's files that it names, with their digests
+    is_spare: bool = False  # it is harmless, and would only replace what the person said themselves
 
     @cached_property
     def digest(self) -> str:
@@ -39,12 +44,25 @@ class Part:
         """Everything that the digest covers, line by line; of very many files the rest in one."""
         first, rest = self.files[:SHOWN_MAX], self.files[SHOWN_MAX:]
         more = [f"and {len(rest)} more files (sha256 {digest(json.dumps(rest))[:12]})"] if rest else []
-        return (*self.lines, *(f"file {path} ({_shown(sha)})" for path, sha in first), *more)
+        return (
+            *self.lines,
+            *(f"file {_quoted(path, _PLAIN_PATH)} ({_shown(sha)})" for path, sha in first),
+            *more,
+        )
 
 
 def _shown(sha: str) -> str:
     words = f"sha256 {sha[:12]}" if sha else "not readable"
     return f"{words}, a program" if sha.endswith(PROGRAM) else words
+
+
+def key_name(key: Iterable[str]) -> str:
+    """A setting's path for a person: a word of it that is not plain is a JSON string, and forges no line."""
+    return ".".join(_quoted(word, _PLAIN_KEY) for word in key)
+
+
+def _quoted(text: str, plain: re.Pattern[str]) -> str:
+    return text if plain.fullmatch(text) and text.isprintable() else json.dumps(text)
 
 
 def part(name: str, values: Mapping[str, object], look: Lookup) -> Part:
@@ -63,7 +81,11 @@ def brought_part(brought: Brought, look: Lookup) -> Part:
     files = {path: there.digest for path, there in found.items() if not there.is_folder}
     for folder in (path for path, there in found.items() if there.is_folder):
         files |= dict(found[folder].inner(lambda inner, _: not inner.endswith(".md")))
-    return Part(brought.name, (*lines, *_untold(named)), tuple(sorted((dict(named.files) | files).items())))
+    return Part(
+        _quoted(brought.name, _PLAIN_NAME),
+        (*lines, *_untold(named)),
+        tuple(sorted((dict(named.files) | files).items())),
+    )
 
 
 def _untold(named: Named) -> tuple[str, ...]:
