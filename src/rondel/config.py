@@ -28,7 +28,7 @@ from rondel.model.roles import match_role
 from rondel.model.trouble import machine
 from rondel.sandbox.hosts import named
 from rondel.trust.admit import Admitted, admit
-from rondel.trust.consents import lookup
+from rondel.trust.consents import Ignored, lookup
 from rondel.trust.keys import BUILT_IN_KINDS, Key
 from rondel.trust.parts import key_name
 
@@ -193,8 +193,14 @@ def load(
                 brought = _merge(brought, found)
             source = str(path)
     _check(_merge(persons, brought), source, workflows, kinds)
+    ignored = Ignored(root)
     admitted = admit(
-        persons, brought, consents, lambda key: _default(key, defaults), lambda path: lookup(root, path)
+        persons,
+        brought,
+        consents,
+        lambda key: _default(key, defaults),
+        lambda path: lookup(root, path),
+        lambda path: lookup(root, path, ignored),
     )
     merged = admitted.settings
     file = _check(merged, source, workflows, kinds)

@@ -912,3 +912,38 @@ def test_a_submodule_and_a_worktree_have_a_git_folder_of_their_own(repo, env, tm
     assert "git worktree repair" in rondel(tree, env, "trust", "--yes").stderr
     git(tree, env, "worktree", "repair")
     assert consented(tree, env)
+
+
+README = """[project]
+setup = "python3 -m venv .venv && .venv/bin/pip install -e . pytest"
+test = ".venv/bin/pytest -q"
+"""
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_an_environment_that_git_ignores_is_not_what_a_working_copy_runs(repo, env, tracked):
+    put(repo, env, {"rondel.toml": README, ".gitignore": ".venv\n"})
+    program = repo / ".venv/bin/pytest"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    if tracked:
+        git(repo, env, "add", "-f", ".venv")
+        git(repo, env, "commit", "-qm", "theirs")
+        git(repo, env, "rm", "-rq", "--cached", ".venv")  # it is in the commit still
+    rondel(repo, env, "trust", "--yes")
+    program.write_text("#!/bin/sh\necho\n")
+    said = json.loads(rondel(repo, env, "trust", "--json").stdout)["parts"]
+    found = {p["name"]: p["consented"] for p in said if p["name"].startswith("project")}
+    assert found == dict.fromkeys(("project.setup", "project.test"), not tracked)
+
+
+def test_an_agents_program_counts_where_git_ignores_it_too(repo, env):
+    table = '[agents.mine]\nkind = "command"\ncommand = ["./own/run"]\n'
+    put(repo, env, {"rondel.toml": table, ".gitignore": "own\n"})
+    (repo / "own").mkdir()
+    (repo / "own/run").write_text("one\n")
+    rondel(repo, env, "trust", "--yes")
+    assert consented(repo, env)
+    (repo / "own/run").write_text("two\n")
+    assert not consented(repo, env)

@@ -30,17 +30,26 @@ class Admitted:
 
 
 def admit(
-    person: Settings, repository: Settings, known: Container[str], default: Default, look: Lookup
+    person: Settings,
+    repository: Settings,
+    known: Container[str],
+    default: Default,
+    look: Lookup,
+    look_in_copy: Lookup | None = None,
 ) -> Admitted:
-    """What counts. `known` are the digests that the person consented to."""
+    """What counts. `known` are the digests that the person consented to.
+
+    `look_in_copy` finds what a working copy has, in which the commands of `[project]` run.
+    """
     settings = _copy(person)
     parts, left_out, refused = list[Part](), list[Part](), list[str]()
     for name, leaves in _groups(repository).items():
         is_spare = any(rule(key).yields and _is_said_otherwise(key, value, person) for key, value in leaves)
         is_asked = any(_needs_consent(key, value, person, default) for key, value in leaves)
         if is_asked or is_spare:
+            there = look_in_copy if look_in_copy and name[0] == "project" else look
             depth = 2 if name[0] == "agents" else len(name) - 1
-            one = part(key_name(name), {key_name(k[depth:]): v for k, v in leaves}, look)
+            one = part(key_name(name), {key_name(k[depth:]): v for k, v in leaves}, there)
             one = replace(one, is_spare=not is_asked)
             parts.append(one)
             if one.digest not in known:

@@ -11,14 +11,16 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 import platformdirs
 
 from rondel import paths
+from rondel.agents.git import Git
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.changes import Document
 from rondel.model.consent import Everything
@@ -41,6 +43,8 @@ CONFIG_MAX = 1_000_000
 _WORKTREE = re.compile(r"(?im)^\s*worktree\s*=\s*(.+?)\s*$")
 _ID = re.compile(r"[0-9a-f]{32}")
 COMMAND = "task command"
+
+Without = Callable[[str], bool]  # whether a path is left out
 
 
 @dataclass(frozen=True)
@@ -213,13 +217,13 @@ def make_private(folder: Path) -> None:
         ) from e
 
 
-def lookup(root: Path, path: str) -> Found | None:
+def lookup(root: Path, path: str, without: Without = lambda _: False) -> Found | None:
     """What is at a path of the repository; a file that cannot be read has no digest.
 
-    None for a path that leads out of it, however it is written.
+    None for a path that leads out of it, however it is written, and for one that is left out.
     """
     if path == ALL:
-        return _folder(root, "")
+        return _folder(root, "", without)
     if path.startswith("~/") and not os.path.lexists(root / path):
         path = os.path.expanduser(path)  # noqa: PTH111 - as written, in a text
     place = Path(os.path.normpath(root / path))
@@ -229,8 +233,10 @@ def lookup(root: Path, path: str) -> Found | None:
         mode = place.stat().st_mode
     except (OSError, ValueError):
         return None
+    if without(place.relative_to(os.path.normpath(root)).as_posix()):
+        return None
     if stat.S_ISDIR(mode):
-        return _folder(root, path)
+        return _folder(root, path, without)
     try:
         real = place.resolve()
         if not real.is_relative_to(root.resolve()):
@@ -247,21 +253,22 @@ def lookup(root: Path, path: str) -> Found | None:
     return Found(digest(data) + (PROGRAM if mode & 0o111 else ""), text=text, is_cut=is_cut)
 
 
-def _folder(root: Path, path: str) -> Found:
+def _folder(root: Path, path: str, without: Without) -> Found:
     return Found(
         is_folder=True,
-        inner=lambda wanted: _below(root, path, wanted),
+        inner=lambda wanted: _below(root, path, wanted, without),
         names=lambda: sorted(paths.names(root / path)),
     )
 
 
-def _below(root: Path, folder: str, wanted: Wanted) -> Iterable[tuple[str, str]]:
+def _below(root: Path, folder: str, wanted: Wanted, without: Without) -> Iterable[tuple[str, str]]:
     """The files below a folder that are wanted, behind links to folders of the repository too."""
     seen, count, todo = {(root / folder).resolve()}, 0, [folder]
     while todo:
         start = todo.pop()
         for here, folders, listed in paths.walk(root / start):
-            folders[:] = sorted(name for name in folders if name != ".git")
+            above = Path(here).relative_to(root)
+            folders[:] = sorted(n for n in folders if n != ".git" and not without((above / n).as_posix()))
             names = sorted(name for name in listed if not paths.is_bytecode(Path(here, name)))
             count += len(names)
             if count > BELOW_MAX:  # nobody knows the rest, so nobody has said yes to it
@@ -275,9 +282,35 @@ def _below(root: Path, folder: str, wanted: Wanted) -> Iterable[tuple[str, str]]
                     seen.add(real)
                     todo.append(path)
                 elif wanted(path, os.access(Path(here, name), os.X_OK)):
-                    found = lookup(root, path)
+                    found = lookup(root, path, without)
                     if found is not None and not found.is_folder:
                         yield path, found.digest
+
+
+class Ignored:
+    """The paths that git ignores and does not track: a working copy, made from a commit, has none of them."""
+
+    def __init__(self, root: Path) -> None:
+        self._git = Git(root)
+
+    def __call__(self, path: str) -> bool:
+        """Whether a path of the repository is one of them, or below one."""
+        words = path.split("/")
+        above = {"/".join(words[:count]) for count in range(1, len(words) + 1)}
+        return not above.isdisjoint(self._paths)
+
+    @cached_property
+    def _paths(self) -> frozenset[str]:
+        try:
+            found = self._git.names("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+            kept = self._git.names("diff", "--cached", "--name-only", "-z", "--diff-filter=D", "HEAD", "--")
+        except RondelError:  # without a commit, or without git, nothing is left out
+            return frozenset()
+        return frozenset(
+            name.rstrip("/")
+            for name in found
+            if not any(f"{k}/".startswith(f"{name.rstrip('/')}/") for k in kept)
+        )
 
 
 def _linked_folder(root: Path, place: Path) -> Path | None:
