@@ -78,7 +78,7 @@ from rondel.store.written import Written
 from rondel.trust import consents
 from rondel.trust.consents import Consents
 from rondel.trust.doubts import WRITTEN_MEANWHILE, Doubts
-from rondel.trust.parts import Part, brought_part
+from rondel.trust.parts import Part, brought_part, key_name
 from rondel.trust.seals import Believed, Seals
 from rondel.trust.sessions import BEGUN, Sessions
 
@@ -893,7 +893,7 @@ class Hall:
             return ""
         admitted, shows = self.config.admitted, command_line("trust")
         counting = [part for part in admitted.parts if part not in admitted.left_out]
-        for part in (part for part in counting if part.name == f"agents.{agent.name}"):
+        for part in (part for part in counting if part.name == key_name(("agents", agent.name))):
             if part.digest not in self._consents_now().parts:
                 return f"your yes to {part.name} was taken back while this ran; `{shows}` shows it"
             for path, before in part.files:
@@ -909,7 +909,11 @@ def _repairs_nothing(_session: str) -> bool:
 
 def brought_git(name: str, keys: Mapping[str, str]) -> Brought:
     """A part of the repository's git configuration, as the person consents to it."""
-    return Brought(name, "\n".join(f"{key} = {value}" for key, value in sorted(keys.items())))
+    return Brought(name, "\n".join(f"{key} = {_one_line(value)}" for key, value in sorted(keys.items())))
+
+
+def _one_line(value: str) -> str:
+    return value if value.isprintable() else json.dumps(value)
 
 
 def _own_path(path: str) -> str:
@@ -944,6 +948,8 @@ def _concerns(part: Part, workflow: str, workflows: Container[str], *, edits: bo
 
 def _is_needed(part: Part, *, goes_without: bool) -> bool:
     """Whether a run that a part of the settings has a say in cannot do without it."""
+    if part.is_spare:
+        return False
     return part.name.startswith("project.") or (part.name.startswith("roles.") and not goes_without)
 
 

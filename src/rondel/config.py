@@ -28,8 +28,9 @@ from rondel.model.roles import match_role
 from rondel.model.trouble import machine
 from rondel.sandbox.hosts import named
 from rondel.trust.admit import Admitted, admit
-from rondel.trust.consents import lookup
+from rondel.trust.consents import Ignored, lookup
 from rondel.trust.keys import BUILT_IN_KINDS, Key
+from rondel.trust.parts import key_name
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
@@ -192,13 +193,21 @@ def load(
                 brought = _merge(brought, found)
             source = str(path)
     _check(_merge(persons, brought), source, workflows, kinds)
+    ignored = Ignored(root)
     admitted = admit(
-        persons, brought, consents, lambda key: _default(key, defaults), lambda path: lookup(root, path)
+        persons,
+        brought,
+        consents,
+        lambda key: _default(key, defaults),
+        lambda path: lookup(root, path),
+        lambda path: lookup(root, path, ignored),
     )
     merged = admitted.settings
     file = _check(merged, source, workflows, kinds)
     theirs = _sub(brought, "agents", root / source)
-    counting = {name for name in theirs if f"agents.{name}" not in {p.name for p in admitted.left_out}}
+    counting = {
+        name for name in theirs if key_name(("agents", name)) not in {p.name for p in admitted.left_out}
+    }
     by_repository = {n for n in counting if isinstance(t := theirs[n], dict) and "command" in t}
     agents = {
         name: _settings(name, table, root, root if name in by_repository else own.parent)

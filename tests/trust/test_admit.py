@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.model.consent import Everything
+from rondel.model.consent import Brought, Everything
 from rondel.trust.admit import Admitted, admit
 from rondel.trust.consents import lookup
 from rondel.trust.keys import KEYS, Mark, is_looser, rule
-from rondel.trust.parts import ALL, UNTOLD, WORDS_MAX, Found, is_untold
+from rondel.trust.named import ALL, WORDS_MAX, Found, is_untold
+from rondel.trust.parts import UNTOLD, Part, brought_part
 
 DEFAULTS = {
     "timeout_s": 1800,
@@ -260,6 +262,66 @@ def test_a_repository_never_says_what_is_the_persons_only():
 def test_an_agent_of_the_persons_stays_of_its_kind():
     found = admitted({"agents.mine.kind": "command"}, {"agents.mine.kind": "claude"})
     assert [p.name for p in found.left_out] == ["agents.mine"]
+
+
+@pytest.mark.parametrize(
+    ("person", "repo"),
+    [
+        ({"roles.default": "strict"}, {"roles.review": "checks"}),
+        ({"roles.default": "claude"}, {"roles.default": "checks"}),
+        ({"roles.review": "strict"}, {"roles.review.reviewer.security": "manual"}),
+        ({"review.team": "security:2"}, {"review.team": "performance:1"}),
+        ({}, {"agents.claude.kind": "checks"}),
+    ],
+)
+def test_what_the_person_said_of_who_reviews_is_replaced_after_consent_only(person, repo):
+    found = admitted(person, repo)
+    assert len(found.left_out) == 1
+    assert found.settings == nested(person)
+    assert admitted(person, repo, Everything()).settings == nested(person | repo)
+
+
+@pytest.mark.parametrize(
+    ("person", "repo"),
+    [
+        ({"roles.default": "checks"}, {"roles.review": "checks"}),
+        ({"roles.review": "strict"}, {"roles.default": "claude", "roles.cycle": "claude"}),
+        ({"roles.review.reviewer": "strict"}, {"roles.review": "checks"}),
+        ({"review.team": "security:2"}, {"review.team": "security:2"}),
+    ],
+)
+def test_what_the_person_did_not_say_otherwise_asks_nothing(person, repo):
+    assert admitted(person, repo).parts == ()
+
+
+FORGED = "lint: you said yes\nroles.default: you said yes\nagents.zz"
+
+
+def test_no_name_of_a_setting_forges_a_line():
+    table = {FORGED: {"kind": "command", "env": {}, "x\nkind = 'checks'": 1}}
+    found = admit({}, {"agents": table, "a\nb": 1}, frozenset(), default, lambda _: None)
+    lines = [line for part in found.parts for line in (part.name, *part.shown)]
+    assert not any("\n" in line for line in lines)
+    assert f"agents.{json.dumps(FORGED)}" in lines
+    refused = admit({}, {"task": {"trust_commands": True}}, frozenset(), default, lambda _: None).refused
+    assert refused == ("task.trust_commands",)
+
+
+@pytest.mark.parametrize("name", ["git filter x: you said yes", "git filter x\ny", "profile \u202ex"])
+def test_no_name_of_anything_else_does(name):
+    found = brought_part(Brought(name, "text"), lambda _: None)
+    assert found.name == json.dumps(name)
+    assert brought_part(Brought("git filter lfs", "text"), lambda _: None).name == "git filter lfs"
+
+
+def test_no_name_of_a_file_does():
+    path = "a\nroles.default"
+    found = Part("x", (), ((path, "0"), ("b c", "0"), ("d@1.sh", "0"))).shown
+    assert [line.partition(" (")[0] for line in found] == [
+        f"file {json.dumps(path)}",
+        'file "b c"',
+        "file d@1.sh",
+    ]
 
 
 def test_a_key_that_nobody_marked_needs_consent():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from rondel.trust.consents import repository_id
 from support.doors import RONDEL, rondel
 from support.world import GOOD
 
@@ -433,6 +434,29 @@ def test_looking_at_agents_runs_none_of_them_even_after_consent(trap, env, marke
         assert not marker.exists(), words
 
 
+@pytest.mark.parametrize("words", [("agents",), ("doctor",)])
+def test_what_shows_says_what_is_left_out(repo, env, marker, words):
+    put(repo, env, agent(marker))
+    line = "left out: agents.mine, roles.default; `rondel trust` shows them"
+    assert line in rondel(repo, env, *words).stderr
+    rondel(repo, env, "trust", "--yes")
+    assert "left out" not in rondel(repo, env, *words).stderr
+    assert not marker.exists()
+
+
+def test_a_repository_does_not_take_the_persons_own_reviewers_away(repo, env, tmp_path):
+    mine = tmp_path / "strict.sh"
+    mine.write_text(f"#!/bin/sh\ncat > /dev/null; touch {tmp_path}/asked; exit 1\n")
+    mine.chmod(0o755)
+    table = f'[agents.strict]\nkind = "command"\ncommand = ["{mine}"]\n[roles]\ndefault = "strict"\n'
+    person(env, table + '[review]\nteam = "security:1"\n')
+    based(repo, env, {"rondel.toml": '[roles]\nreview = "checks"\n[review]\nteam = "performance:1"\n'})
+    done = rondel(repo, env, "review")
+    assert (tmp_path / "asked").exists()
+    assert "left out, for want of your consent: roles.review, review.team" in done.stderr
+    assert [r["name"] for r in request(repo)["team"]] == ["security-1"]
+
+
 def test_one_s_own_repository_asks_nothing_that_it_did_not_before(repo, env):
     done = rondel(repo, env, "review")
     assert done.returncode == 0
@@ -522,6 +546,7 @@ def test_settings_that_are_no_file_are_refused_at_once(repo, env, name, kind):
         ('["{root}/m.sh"]', "m.sh"),
         ('"bash {root}/scripts/../m.sh"', "m.sh"),
         ('["bash", "-c", "true"]\nenv = {{ BASH_ENV = "{root}/m.sh" }}', "m.sh"),
+        ('"sh ci/rev@1.sh"', "ci/rev@1.sh"),
         ('"make test"', "Makefile"),
         ('["/usr/bin/make", "-s", "test"]', "GNUmakefile"),
         ('"cd . && npm test"', "package.json"),
@@ -822,3 +847,103 @@ def test_a_filter_stops_no_run_and_is_no_question_of_one(repo, env):
     done = rondel(repo, env, "review")
     assert "git filter" not in done.stderr
     assert done.returncode in (0, 4)
+
+
+# -- whose git folder it is ---------------------------------------------------------------
+
+
+def git(folder: Path, env: dict[str, str], *words: str) -> None:
+    quiet = ("-c", "protocol.file.allow=always")
+    subprocess.run(["git", *quiet, *words], cwd=folder, env=env, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("how", ["file", "link", "commondir", "worktree", "brought", "submodule"])
+def test_a_folder_that_names_the_git_folder_of_another_has_none_of_its_consents(repo, env, tmp_path, how):
+    """What an archive brings that is unpacked beside a repository."""
+    put(repo, env, {"rondel.toml": '[agents.mine]\nkind = "command"\ncommand = ["true"]\n'})
+    rondel(repo, env, "trust", "--yes")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "rondel.toml").write_bytes((repo / "rondel.toml").read_bytes())
+    brought = theirs / (".git" if how == "commondir" else "g")
+    match how:
+        case "file":
+            (theirs / ".git").write_text("gitdir: ../repo/.git\n")
+        case "link":
+            (theirs / ".git").symlink_to("../repo/.git")
+        case "worktree":
+            git(repo, env, "worktree", "add", "-q", str(tmp_path / "tree"))
+            (theirs / ".git").write_text("gitdir: ../repo/.git/worktrees/tree\n")
+        case "submodule":
+            git(tmp_path, env, "init", "-q", "above")
+            git(tmp_path / "above", env, "submodule", "add", "-q", str(repo), "sub")
+            rondel(tmp_path / "above/sub", env, "trust", "--yes")
+            (theirs / ".git").write_text("gitdir: ../above/.git/modules/sub\n")
+        case _:
+            brought.mkdir()
+            for name, text in {"HEAD": "ref: refs/heads/main", "commondir": f"{repo}/.git"}.items():
+                (brought / name).write_text(f"{text}\n")
+            (brought / "gitdir").write_text(f"{theirs}/.git\n")
+            if how == "brought":
+                (theirs / ".git").write_text("gitdir: g\n")
+    assert repository_id(theirs) is None
+    if how == "submodule":  # git itself does not work there
+        return
+    assert not consented(theirs, env)
+    done = rondel(theirs, env, "trust", "--yes")
+    assert done.returncode == 1
+    assert "does not lead back" in done.stderr
+    assert consented(repo, env)
+
+
+def test_a_submodule_and_a_worktree_have_a_git_folder_of_their_own(repo, env, tmp_path):
+    put(repo, env, {"rondel.toml": '[agents.mine]\nkind = "command"\ncommand = ["true"]\n'})
+    git(tmp_path, env, "init", "-q", "above")
+    git(tmp_path / "above", env, "submodule", "add", "-q", str(repo), "deep/sub")
+    sub = tmp_path / "above/deep/sub"
+    assert rondel(sub, env, "trust", "--yes").returncode == 0
+    assert consented(sub, env)
+    (tmp_path / "above").rename(tmp_path / "moved")
+    assert consented(tmp_path / "moved/deep/sub", env)
+    assert not consented(repo, env)
+    git(repo, env, "worktree", "add", "-q", str(tmp_path / "tree"))
+    rondel(repo, env, "trust", "--yes")
+    tree = (tmp_path / "tree").rename(tmp_path / "elsewhere")
+    assert "git worktree repair" in rondel(tree, env, "trust", "--yes").stderr
+    git(tree, env, "worktree", "repair")
+    assert consented(tree, env)
+
+
+README = """[project]
+setup = "python3 -m venv .venv && .venv/bin/pip install -e . pytest"
+test = ".venv/bin/pytest -q"
+"""
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_an_environment_that_git_ignores_is_not_what_a_working_copy_runs(repo, env, tracked):
+    put(repo, env, {"rondel.toml": README, ".gitignore": ".venv\n"})
+    program = repo / ".venv/bin/pytest"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    if tracked:
+        git(repo, env, "add", "-f", ".venv")
+        git(repo, env, "commit", "-qm", "theirs")
+        git(repo, env, "rm", "-rq", "--cached", ".venv")  # it is in the commit still
+    rondel(repo, env, "trust", "--yes")
+    program.write_text("#!/bin/sh\necho\n")
+    said = json.loads(rondel(repo, env, "trust", "--json").stdout)["parts"]
+    found = {p["name"]: p["consented"] for p in said if p["name"].startswith("project")}
+    assert found == dict.fromkeys(("project.setup", "project.test"), not tracked)
+
+
+def test_an_agents_program_counts_where_git_ignores_it_too(repo, env):
+    table = '[agents.mine]\nkind = "command"\ncommand = ["./own/run"]\n'
+    put(repo, env, {"rondel.toml": table, ".gitignore": "own\n"})
+    (repo / "own").mkdir()
+    (repo / "own/run").write_text("one\n")
+    rondel(repo, env, "trust", "--yes")
+    assert consented(repo, env)
+    (repo / "own/run").write_text("two\n")
+    assert not consented(repo, env)

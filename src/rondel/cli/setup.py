@@ -26,6 +26,10 @@ from rondel.model.summary import EDITS_LOST, FOREIGN_SESSION, Problem
 from rondel.plugin import install_plugin
 from rondel.sandbox.box import held
 from rondel.store import files
+from rondel.trust.admit import Admitted
+from rondel.trust.parts import key_name
+
+WRONG = "wrong"  # of settings that cannot be read
 
 TEMPLATE = """\
 # Rondel's settings for this repository. `rondel agents` shows what is installed.
@@ -60,7 +64,8 @@ def init(plugin: bool) -> None:
     if path.exists():
         say("rondel.toml is there already; it stays as it is")
     else:
-        first = next(iter(hall.config.detected), None)
+        is_said = "default" in hall.config.roles  # by the person: it would only stand in its way
+        first = None if is_said else next(iter(hall.config.detected), None)
         roles = f'default = "{first}"' if first else '# default = "claude"'
         files.write(path, TEMPLATE.format(roles=roles).encode())
         say("wrote rondel.toml")
@@ -91,6 +96,8 @@ def doctor(repair: bool, as_json: bool) -> None:
                 click.echo(f"    {p.repair}")
         if not problems:
             click.echo("nothing wrong was found")
+        if settings != WRONG:
+            _say_left_out(hall.config.admitted)
         if command := _follows(hall, problems, tried=repair):
             say(f"next: {command}")
     if repair and _refused(problems):
@@ -121,7 +128,7 @@ def _settings(hall: Hall) -> tuple[str, list[tuple[str, Problem]]]:
     try:
         source = hall.config.source
     except ConfigError as e:
-        return "wrong", [("", Problem("settings", "rondel.toml", str(e), "correct it; nothing runs before"))]
+        return WRONG, [("", Problem("settings", "rondel.toml", str(e), "correct it; nothing runs before"))]
     return source if (hall.root / source).exists() else "defaults", []
 
 
@@ -168,7 +175,7 @@ def agents(as_json: bool) -> None:
     brought = {part.name for part in config.admitted.parts}
     rows: list[dict[str, Any]] = []
     for name, table in configured.items():
-        version = _program(table) if f"agents.{name}" in brought else roster.build(table).version()
+        version = _program(table) if key_name(("agents", name)) in brought else roster.build(table).version()
         has = sorted(r for r, agent in config.roles.items() if agent == name)
         unset = [
             w
@@ -198,6 +205,14 @@ def agents(as_json: bool) -> None:
         if row["kind"] in roster.VENDORS and row["roles"] and not row["version"]:
             roles = ", ".join(row["roles"])
             say(f"{row['name']} has roles ({roles}) and is not installed: install it, or change [roles]")
+    _say_left_out(config.admitted)
+
+
+def _say_left_out(admitted: Admitted) -> None:
+    """Name what of the repository's settings does not count, for want of consent."""
+    if admitted.left_out:
+        names = ", ".join(part.name for part in admitted.left_out)
+        say(f"left out: {names}; `{command_line('trust')}` shows them")
 
 
 def _program(table: AgentSettings) -> str | None:

@@ -7,11 +7,13 @@ person said yes to exactly them. Nothing a repository says is looser than what t
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from rondel.trust.keys import GATES, Key, Mark, Rule, has_inner, is_looser, rule
-from rondel.trust.parts import Lookup, Part, part
+from rondel.model.roles import match_role
+from rondel.trust.keys import BUILT_IN_KINDS, GATES, Key, Mark, Rule, has_inner, is_looser, rule
+from rondel.trust.named import Lookup
+from rondel.trust.parts import Part, key_name, part
 
 Settings = dict[str, Any]
 Default = Callable[[Key], object]  # what a setting is where nobody says anything; KeyError when unknown
@@ -28,15 +30,27 @@ class Admitted:
 
 
 def admit(
-    person: Settings, repository: Settings, known: Container[str], default: Default, look: Lookup
+    person: Settings,
+    repository: Settings,
+    known: Container[str],
+    default: Default,
+    look: Lookup,
+    look_in_copy: Lookup | None = None,
 ) -> Admitted:
-    """What counts. `known` are the digests that the person consented to."""
+    """What counts. `known` are the digests that the person consented to.
+
+    `look_in_copy` finds what a working copy has, in which the commands of `[project]` run.
+    """
     settings = _copy(person)
     parts, left_out, refused = list[Part](), list[Part](), list[str]()
     for name, leaves in _groups(repository).items():
-        if any(_needs_consent(key, value, person, default) for key, value in leaves):
+        is_spare = any(rule(key).yields and _is_said_otherwise(key, value, person) for key, value in leaves)
+        is_asked = any(_needs_consent(key, value, person, default) for key, value in leaves)
+        if is_asked or is_spare:
+            there = look_in_copy if look_in_copy and name[0] == "project" else look
             depth = 2 if name[0] == "agents" else len(name) - 1
-            one = part(".".join(name), {".".join(k[depth:]): v for k, v in leaves}, look)
+            one = part(key_name(name), {key_name(k[depth:]): v for k, v in leaves}, there)
+            one = replace(one, is_spare=not is_asked)
             parts.append(one)
             if one.digest not in known:
                 left_out.append(one)
@@ -44,7 +58,7 @@ def admit(
         for key, value in leaves:
             found, bound = rule(key), _bound(key, person)
             if found.mark is Mark.PERSON or (bound is not None and is_looser(found, value, bound[0])):
-                refused.append(".".join(key))
+                refused.append(key_name(key))
                 if found.mark is not Mark.PERSON and bound is not None:
                     _put(settings, key, bound[0])
             else:
@@ -88,9 +102,21 @@ def _default(found: Rule, key: Key, default: Default) -> object:
 
 
 def _is_another_kind(key: Key, value: object, person: Settings) -> bool:
-    """Whether an agent of the person's would become another."""
-    there, own = _get(person, (*key[:2], "kind"))
-    return key[0] == "agents" and key[2:] == ("kind",) and there and own != value
+    """Whether an agent of the person's, or a built-in one, would become another."""
+    if key[0] != "agents" or key[2:] != ("kind",):
+        return False
+    there, own = _get(person, key)
+    return own != value if there else key[1] in BUILT_IN_KINDS and key[1] != value
+
+
+def _is_said_otherwise(key: Key, value: object, person: Settings) -> bool:
+    """Whether the person said something else of this: of a role also by one above it, or the default."""
+    there, own = _get(person, key)
+    if key[0] == "roles":
+        _, roles = _get(person, ("roles",))
+        own = match_role(roles, ".".join(key[1:])) if isinstance(roles, Mapping) else None
+        there = own is not None
+    return there and own != value
 
 
 def _bound(key: Key, person: Settings) -> tuple[object] | None:

@@ -11,14 +11,16 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 import platformdirs
 
 from rondel import paths
+from rondel.agents.git import Git
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.changes import Document
 from rondel.model.consent import Everything
@@ -26,7 +28,8 @@ from rondel.model.digests import digest
 from rondel.model.times import stamp
 from rondel.store import documents, files
 from rondel.store.locks import locked
-from rondel.trust.parts import ALL, PROGRAM, Found, Part, Wanted
+from rondel.trust.named import ALL, PROGRAM, Found, Wanted
+from rondel.trust.parts import Part
 
 VARIABLE = (
     "RONDEL_TRUST"  # the person's word for one process: `yes` to settings, `all` to commands of tasks too
@@ -36,8 +39,12 @@ FILE_MAX = 50_000_000
 TEXT_MAX = 200_000  # bytes of a file that is read for what it names
 BELOW_MAX = 50_000  # files of a folder
 LINE_MAX = 10_000  # bytes of one of git's files that name a folder
+CONFIG_MAX = 1_000_000
+_WORKTREE = re.compile(r"(?im)^\s*worktree\s*=\s*(.+?)\s*$")
 _ID = re.compile(r"[0-9a-f]{32}")
 COMMAND = "task command"
+
+Without = Callable[[str], bool]  # whether a path is left out
 
 
 @dataclass(frozen=True)
@@ -137,22 +144,55 @@ def checkouts(root: Path) -> dict[str, Path | None]:
 
 
 def git_folders(root: Path) -> tuple[Path, Path] | None:
-    """The git folder of a worktree, and the one that all of a repository share. Git is not asked."""
-    own = root / ".git"
+    """The git folder of a worktree, and the one that all of a repository share. Git is not asked.
+
+    None where there is none, and where one is named that does not know this folder: a file `.git` comes
+    with an archive, and would make another repository's consents this one's.
+    """
     try:
-        if own.is_file():
-            word, _, path = paths.read_elsewhere(own, LINE_MAX).decode().partition(": ")
-            if word != "gitdir":
-                return None
-            own = root / path.rstrip("\r\n")  # and nothing else, as git does: a blank is part of a name
-        if not (own / "HEAD").is_file():
-            return None
-        shared = own / "commondir"
-        if not shared.is_file():
-            return own, own
-        return own, (own / paths.read_elsewhere(shared, LINE_MAX).decode().rstrip("\r\n")).resolve()
-    except (OSError, ValueError):
+        found = _named_folders(root)
+        return found if found is not None and _leads_back(root, *found) else None
+    except (OSError, ValueError, RondelError):
         return None
+
+
+def _named_folders(root: Path) -> tuple[Path, Path] | None:
+    own = root / ".git"
+    if own.is_file():
+        word, _, path = paths.read_elsewhere(own, LINE_MAX).decode().partition(": ")
+        if word != "gitdir":
+            return None
+        own = root / path.rstrip("\r\n")  # and nothing else, as git does: a blank is part of a name
+    if not (own / "HEAD").is_file():
+        return None
+    shared = own / "commondir"
+    if not shared.is_file():
+        return own, own
+    return own, (own / paths.read_elsewhere(shared, LINE_MAX).decode().rstrip("\r\n")).resolve()
+
+
+def _leads_back(root: Path, own: Path, common: Path) -> bool:
+    """Whether a git folder is this folder's: in it, one of its repository's worktrees, or a submodule's."""
+    if common != own:
+        back = own / paths.read_elsewhere(own / "gitdir", LINE_MAX).decode().rstrip("\r\n")
+        return own.resolve().parent == common / "worktrees" and _is_same(back, root / ".git")
+    if own == root / ".git" and not own.is_symlink():
+        return True
+    said = [
+        found
+        for name in ("config", "config.worktree")
+        if (own / name).is_file()
+        for found in _WORKTREE.findall(paths.read_elsewhere(own / name, CONFIG_MAX).decode())
+    ]
+    if said:
+        return _is_same(own / said[-1].strip().strip('"'), root)
+    return any(own.resolve().is_relative_to((above / ".git/modules").resolve()) for above in root.parents)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths name one place; the last word of a path is not followed."""
+    one, other = Path(os.path.normpath(one)), Path(os.path.normpath(other))
+    return one.name == other.name and one.parent.resolve() == other.parent.resolve()
 
 
 def once(root: Path, word: str) -> bool:
@@ -177,13 +217,13 @@ def make_private(folder: Path) -> None:
         ) from e
 
 
-def lookup(root: Path, path: str) -> Found | None:
+def lookup(root: Path, path: str, without: Without = lambda _: False) -> Found | None:
     """What is at a path of the repository; a file that cannot be read has no digest.
 
-    None for a path that leads out of it, however it is written.
+    None for a path that leads out of it, however it is written, and for one that is left out.
     """
     if path == ALL:
-        return Found(is_folder=True, inner=lambda wanted: _below(root, "", wanted))
+        return _folder(root, "", without)
     if path.startswith("~/") and not os.path.lexists(root / path):
         path = os.path.expanduser(path)  # noqa: PTH111 - as written, in a text
     place = Path(os.path.normpath(root / path))
@@ -193,8 +233,10 @@ def lookup(root: Path, path: str) -> Found | None:
         mode = place.stat().st_mode
     except (OSError, ValueError):
         return None
+    if without(place.relative_to(os.path.normpath(root)).as_posix()):
+        return None
     if stat.S_ISDIR(mode):
-        return Found(is_folder=True, inner=lambda wanted: _below(root, path, wanted))
+        return _folder(root, path, without)
     try:
         real = place.resolve()
         if not real.is_relative_to(root.resolve()):
@@ -206,27 +248,80 @@ def lookup(root: Path, path: str) -> Found | None:
         return Found()
     if data is None:
         return None
-    text = data.decode(errors="replace") if len(data) <= TEXT_MAX else ""
-    return Found(digest(data) + (PROGRAM if mode & 0o111 else ""), text=text)
+    is_cut = len(data) > TEXT_MAX
+    text = "" if is_cut else data.decode(errors="replace")
+    return Found(digest(data) + (PROGRAM if mode & 0o111 else ""), text=text, is_cut=is_cut)
 
 
-def _below(root: Path, folder: str, wanted: Wanted) -> Iterable[tuple[str, str]]:
-    """The files below a folder that are more than text: path and digest."""
-    seen = 0
-    for here, folders, listed in paths.walk(root / folder):
-        folders[:] = sorted(name for name in folders if name != ".git")
-        names = sorted(name for name in listed if not paths.is_bytecode(Path(here, name)))
-        seen += len(names)
-        if seen > BELOW_MAX:  # nobody knows the rest, so nobody has said yes to it
-            yield f"more than {BELOW_MAX} files in {folder or '.'}", secrets.token_hex(32)
-            return
-        for name in names:
-            path = Path(here, name).relative_to(root).as_posix()
-            if name.endswith(".md") or not wanted(path, os.access(Path(here, name), os.X_OK)):
-                continue
-            found = lookup(root, path)
-            if found is not None and not found.is_folder:
-                yield path, found.digest
+def _folder(root: Path, path: str, without: Without) -> Found:
+    return Found(
+        is_folder=True,
+        inner=lambda wanted: _below(root, path, wanted, without),
+        names=lambda: sorted(paths.names(root / path)),
+    )
+
+
+def _below(root: Path, folder: str, wanted: Wanted, without: Without) -> Iterable[tuple[str, str]]:
+    """The files below a folder that are wanted, behind links to folders of the repository too."""
+    seen, count, todo = {(root / folder).resolve()}, 0, [folder]
+    while todo:
+        start = todo.pop()
+        for here, folders, listed in paths.walk(root / start):
+            above = Path(here).relative_to(root)
+            folders[:] = sorted(n for n in folders if n != ".git" and not without((above / n).as_posix()))
+            names = sorted(name for name in listed if not paths.is_bytecode(Path(here, name)))
+            count += len(names)
+            if count > BELOW_MAX:  # nobody knows the rest, so nobody has said yes to it
+                yield f"more than {BELOW_MAX} files in {folder or '.'}", secrets.token_hex(32)
+                return
+            for name in names:
+                path = Path(here, name).relative_to(root).as_posix()
+                if (real := _linked_folder(root, root / path)) is not None:
+                    if real in seen:
+                        continue
+                    seen.add(real)
+                    todo.append(path)
+                elif wanted(path, os.access(Path(here, name), os.X_OK)):
+                    found = lookup(root, path, without)
+                    if found is not None and not found.is_folder:
+                        yield path, found.digest
+
+
+class Ignored:
+    """The paths that git ignores and does not track: a working copy, made from a commit, has none of them."""
+
+    def __init__(self, root: Path) -> None:
+        self._git = Git(root)
+
+    def __call__(self, path: str) -> bool:
+        """Whether a path of the repository is one of them, or below one."""
+        words = path.split("/")
+        above = {"/".join(words[:count]) for count in range(1, len(words) + 1)}
+        return not above.isdisjoint(self._paths)
+
+    @cached_property
+    def _paths(self) -> frozenset[str]:
+        try:
+            found = self._git.names("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+            kept = self._git.names("diff", "--cached", "--name-only", "-z", "--diff-filter=D", "HEAD", "--")
+        except RondelError:  # without a commit, or without git, nothing is left out
+            return frozenset()
+        return frozenset(
+            name.rstrip("/")
+            for name in found
+            if not any(f"{k}/".startswith(f"{name.rstrip('/')}/") for k in kept)
+        )
+
+
+def _linked_folder(root: Path, place: Path) -> Path | None:
+    """The folder of the repository that a link leads to."""
+    try:
+        if not place.is_symlink() or not place.is_dir():
+            return None
+        real = place.resolve()
+    except OSError:
+        return None
+    return real if real.is_relative_to(root.resolve()) else None
 
 
 def _read_id(common: Path) -> str | None:
@@ -242,6 +337,12 @@ def _read_id(common: Path) -> str | None:
 def _place(root: Path, *, make: bool) -> Path:
     folder = state_folder(root, make=make)
     if folder is None:
+        if os.path.lexists(root / ".git"):
+            raise RondelError(
+                f"{root / '.git'} names a git folder that does not lead back to it: nobody knows whose "
+                "consents would count here; `git worktree repair` mends a worktree that was moved, "
+                "`git config core.worktree` says of any other git folder whose it is"
+            )
         raise RondelError(
             f"{root} has no git folder of its own; consent is kept per repository: `git init` first"
         )

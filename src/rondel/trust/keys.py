@@ -40,12 +40,14 @@ class Rule:
     """What a repository may do with one setting.
 
     `looser(a, b)` says whether `a` allows more than `b`; a setting that has none has no order.
-    `safe` says which values are harmless although the setting needs consent.
+    `safe` says which values are harmless although the setting needs consent. One that `yields` needs
+    consent where it would replace what the person said.
     """
 
     mark: Mark
     looser: Looser | None = None
     safe: Callable[[Any], bool] = lambda _: False
+    yields: bool = False  # to something else that the person said, unless they consent
     default: object = None  # where the settings have none to compare with
 
 
@@ -110,7 +112,7 @@ KEYS: Mapping[str, Rule] = {
     "agents.*.options": CONSENT,
     "agents.*.options.shell": Rule(Mark.CONSENT, _others),
     "agents.*.options.trust": Rule(Mark.STRICTER, OFF.looser, default=False),
-    "roles.*": Rule(Mark.CONSENT, safe=lambda name: name in BUILT_IN_KINDS),
+    "roles.*": Rule(Mark.CONSENT, safe=lambda name: name in BUILT_IN_KINDS, yields=True),
     "limits.agents_max": LOWER,
     "limits.attempts_max": LOWER,
     "limits.cutoffs_max": LOWER,
@@ -128,7 +130,7 @@ KEYS: Mapping[str, Rule] = {
     "sandbox.hosts": PERSON,
     "sandbox.read": PERSON,
     "sandbox.write": PERSON,
-    "review.team": HARMLESS,
+    "review.team": Rule(Mark.HARMLESS, yields=True),
     "review.context": HARMLESS,
     "review.prompt_max": LOWER,
     "review.refuters_max": LOWER,
