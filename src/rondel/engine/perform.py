@@ -68,6 +68,8 @@ class Tools:
     places: tuple[Path, ...] = ()  # where actions write, besides the session's folder
     # what of an agent is not as the person consented to
     changed: Callable[[AgentSettings], str] = lambda _: ""
+    # what of an agent's program a working copy would bring, in words
+    replaced: Callable[[AgentSettings, Path], str] = lambda _settings, _cwd: ""
     box: Box | None = None  # what everything that runs may reach; None confines nothing
 
 
@@ -152,6 +154,7 @@ class Performer(Generic[S]):
         if why := await asyncio.to_thread(self._tools.changed, settings):
             raise NotReady(why)
         cwd = await self._workspace(ask, job.continues, job.number)
+        await self._require_own_program(settings, ask, cwd)
         state, workflow = self._session.state, self._session.workflow
         if all(action.path != ask.path for action in workflow.plan(state)):  # changed since it was planned
             return self._outcome(self._tools.clock(), Ended.CANCELLED, error="it is not due any more"), None
@@ -177,6 +180,13 @@ class Performer(Generic[S]):
             except GitError as e:
                 outcome = replace(outcome, ended=Ended.FAILED, error=str(e), taken=False)
         return outcome, answer.reply
+
+    async def _require_own_program(self, settings: AgentSettings, ask: Ask, cwd: Path) -> None:
+        """NeedsConsent where the working copy would choose what is run as the agent."""
+        if ask.workspace.access is Access.NONE:
+            return
+        if why := await asyncio.to_thread(self._tools.replaced, settings, cwd):
+            raise NeedsConsent(why)
 
     async def _taken_before(
         self, job: Job, ask: Ask, settings: AgentSettings
