@@ -2,7 +2,7 @@
 
 import pytest
 
-from rondel.agents.words import loads_modules, pinned, run_in
+from rondel.agents.words import by_no_link, loads_modules, pinned, run_in
 
 
 @pytest.fixture
@@ -44,6 +44,13 @@ def test_a_place_with_odd_letters_stays_one_word(beside):
     (beside / "a b/tools").mkdir()
     (beside / "a b/tools/x.sh").write_text("")
     assert pinned(("bash tools/x.sh",), beside / "a b")[0] == (f"bash '{beside}/a b/tools/x.sh'",)
+
+
+def test_a_link_names_something_else(beside):
+    (beside / "link.sh").symlink_to("agent.py")
+    (beside / "folder").symlink_to("tools")
+    there = [beside / name for name in ("agent.py", "tools/review.sh", "link.sh", "folder/review.sh")]
+    assert by_no_link(there, beside) == tuple(map(str, there[:2]))
 
 
 def test_what_was_pinned_is_told(beside):

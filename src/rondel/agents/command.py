@@ -17,7 +17,7 @@ from rondel.agents.endings import cut_short, failed_status, with_refused
 from rondel.agents.process import Child, Exit, answered, clean_env, output, plain, run, tail
 from rondel.agents.settings import AgentSettings
 from rondel.agents.stream import count, decode, money
-from rondel.agents.words import is_line, loads_modules, pinned
+from rondel.agents.words import by_no_link, is_line, loads_modules, pinned
 from rondel.errors import ConfigError
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.times import parse_time
@@ -65,7 +65,7 @@ class CommandAgent:
             wall_s=request.clocks.wall_s,
             idle_s=request.clocks.idle_s,
             confined=request.confined(
-                shown=tuple(map(str, scripts)), hosts=configured(lines(self._settings.env))
+                shown=by_no_link(scripts, self._settings.beside), hosts=configured(lines(self._settings.env))
             ),
         )
         return self._reply(request, await run(child, on_line=show, on_err=show))

@@ -41,7 +41,7 @@ from rondel.agents.starts import (
 )
 from rondel.agents.stream import Event, Failed, Finished, Raw, Transcript, decode
 from rondel.agents.vendorstate import Guard, Watched
-from rondel.agents.words import pinned_words
+from rondel.agents.words import by_no_link, pinned_words
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
@@ -112,7 +112,7 @@ class CliAgent(ABC):
     def _shown(self, request: Request) -> tuple[str, ...]:
         """What it reads by its path: what is handed to it, and a program beside the settings."""
         _, program = pinned_words(self.settings.command[:1], self.settings.beside)
-        return (*self.handed(request), *map(str, program))
+        return (*self.handed(request), *by_no_link(program, self.settings.beside))
 
     def own_places(self) -> tuple[str, ...]:
         """Where its state is, made where it is missing: from inside nobody could."""

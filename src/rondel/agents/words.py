@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,6 +118,15 @@ def _pinned_line(line: str, beside: Path | None) -> Pinned:
         quoted = shlex.quote(str((beside / token[0]).absolute()))
         line = f"{line[: token.start()]}{quoted}{line[token.end() :]}"
     return (line,), tuple((beside / token[0]).absolute() for token in plain)
+
+
+def by_no_link(files: Iterable[Path], beside: Path | None) -> tuple[str, ...]:
+    """Those of the files below a folder that no link in it leads to: a link names something else."""
+    if beside is None:
+        return ()
+    real = Path(os.path.realpath(beside))
+    places = ((place, os.path.relpath(place, beside.absolute())) for place in files)
+    return tuple(str(place) for place, name in places if os.path.realpath(place) == str(real / name))
 
 
 def run_in(words: tuple[str, ...], folder: Path) -> Iterator[str]:

@@ -83,13 +83,24 @@ def rules(
         yield Rule(path, DEVICE)
     hidden = frozenset(os.path.realpath(path) for path in box.hidden)
     theirs = [os.path.realpath(path) for path in (*granted, cwd)]
+    own = os.environ.get("PATH", "").split(os.pathsep)
     folders = [
         folder
         for folder in env.get("PATH", "").split(os.pathsep)
-        if not any(places.is_below(os.path.realpath(folder), place) for place in theirs)
+        if not _is_in(folder, theirs) and (folder in own or not _is_in(folder, hidden))
     ]
-    for path in readable(home, hidden, _tools(argv, cwd, folders, home)):
+    tools = places.on_path(os.pathsep.join(folders), home) | set(places.base_pythons(cwd, home))
+    said = _said(argv, cwd)
+    led = frozenset(
+        place for path, alone in said.items() for place in places.leads_to(path, home, alone=alone)
+    )
+    named = places.alone_below(hidden, frozenset(said), led)
+    for path in readable(home, hidden, (*tools, *named)):
         yield Rule(path, READ)
+
+
+def _is_in(path: str, folders: Iterable[str]) -> bool:
+    return any(places.is_below(os.path.realpath(path), place) for place in folders)
 
 
 def missing(confined: Confined) -> list[str]:
@@ -115,19 +126,19 @@ def readable(home: str, hidden: frozenset[str], tools: Iterable[str]) -> Iterato
             yield from places.without(real, secrets | hidden, places.names_in)
 
 
-def _tools(argv: Sequence[str], cwd: str, folders: Sequence[str], home: str) -> frozenset[str]:
-    """What the folders of PATH, and the files that the command line names, lead to.
+def _said(argv: Sequence[str], cwd: str) -> dict[str, bool]:
+    """The files that the command line names, and whether each is a program in a text, which says less.
 
     Not those that the child itself can write: it would choose what the next one may read.
     """
-    found = places.on_path(os.pathsep.join(folders), home) | set(places.base_pythons(cwd, home))
+    found: dict[str, bool] = {}
     for word in argv:
-        if os.path.isabs(word) and not places.is_below(word, cwd) and os.path.isfile(word):  # noqa: PTH113, PTH117
-            found |= {word} | places.leads_to(word, home)
         for program in _PROGRAM.findall(word)[:PROGRAMS_MAX]:
             path = os.path.expanduser(program)  # noqa: PTH111
             if os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
-                found |= places.leads_to(path, home, alone=True)
+                found[path] = True
+        if os.path.isabs(word) and not places.is_below(word, cwd) and os.path.isfile(word):  # noqa: PTH113, PTH117
+            found[word] = False
     return found
 
 
