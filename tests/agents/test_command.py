@@ -14,7 +14,9 @@ from rondel.agents.base import Beat, Clocks
 from rondel.agents.command import CommandAgent, _Said
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
+from rondel.model.actions import Access
 from rondel.model.outcomes import Ended, Usage
+from rondel.sandbox.box import Box, Kind
 
 
 def agent(*command: str, tag: str = "", **changes) -> CommandAgent:
@@ -267,3 +269,11 @@ def test_an_answer_cut_off_by_the_driver_s_death_is_not_recovered(tmp_path):
     record = json.loads((asked.spool / "exit.json").read_text())
     (asked.spool / "exit.json").write_text(json.dumps({**record, "reason": "lost"}))
     assert made.recover(asked) is None
+
+
+@pytest.mark.parametrize(
+    ("access", "kind"), [(Access.NONE, Kind.READER), (Access.READ, Kind.READER), (Access.WRITE, Kind.EDITOR)]
+)
+def test_who_edits_has_other_caches_than_who_reads(tmp_path, access, kind):
+    confined = request(tmp_path, access=access, box=Box(cache="/c")).confined()
+    assert (confined.kind, confined.cache) == (kind, f"/c/{kind}")

@@ -149,6 +149,22 @@ def test_an_environment_in_a_hidden_tree_is_its_programs_and_packages(home, monk
     assert reaches(rules("tool"), repo / ".venv/lib/python3.11/x.py")
 
 
+def test_no_kind_of_child_reaches_the_caches_of_another(home, tmp_path):
+    """A program that a reader leaves there is not what the checks of an edit start."""
+    ours = box.Box(hidden=(str(home / "work"),), cache=str(home / "work/cache"))
+    caches = {}
+    for kind in box.Kind:
+        confined = box.Confined(ours, kind=kind)
+        rules = box.rules(confined, ["true"], str(home / "cwd"), {"PATH": "/usr/bin"}, str(home / "tmp"))
+        places_of_it = {rule.path for rule in rules}
+        caches[kind] = Path(box.environment(confined, str(tmp_path), {})["npm_config_cache"])
+        assert reaches(places_of_it, caches[kind])
+        others = [f"{home}/work/cache/{other}/npm" for other in box.Kind if other is not kind]
+        assert not any(reaches(places_of_it, Path(other)) for other in others)
+        assert box.missing(confined) == [str(home / "work/cache" / kind)]
+    assert len(set(caches.values())) == len(box.Kind)
+
+
 def test_dot_files_that_are_kept_elsewhere_are_read(home):
     (home / "dotfiles").mkdir()
     (home / "dotfiles/gitconfig").write_text("[user]\n")

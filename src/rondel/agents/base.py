@@ -14,7 +14,7 @@ from typing import Protocol
 
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
-from rondel.sandbox.box import Box, Confined
+from rondel.sandbox.box import Box, Confined, Kind
 from rondel.sandbox.hosts import Target
 
 
@@ -58,7 +58,9 @@ class Request:
         """
         if self.box is None:
             return None
-        return Confined(self.box, self.access is Access.WRITE, own, shown, hosts=hosts)
+        edits = self.access is Access.WRITE
+        kind = Kind.EDITOR if edits else Kind.READER
+        return Confined(self.box, edits, own, shown, hosts=hosts, kind=kind)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import platformdirs
@@ -47,9 +48,18 @@ class Box:
     write: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()  # of the repository: the clones that agents work in share them
     hidden: tuple[str, ...] = ()  # the person's tree, what is Rondel's own
-    cache: str = ""  # a folder for caches of programs, of this repository's runs alone
+    cache: str = ""  # a folder for caches of programs, of this repository's runs alone: one for each `Kind`
     network: str = "all"  # "vendor": what is named below and what a program's vendor has; "none": nothing
     hosts: tuple[Target, ...] = ()
+
+
+class Kind(StrEnum):
+    """Who a child is. What one leaves in its caches is run by its like alone."""
+
+    READER = "reader"  # an agent that only reads
+    EDITOR = "editor"  # an agent that edits
+    COMMAND = "command"  # set-up, checks, tests, steps
+    WORKER = "worker"  # what answers questions: profiles, analysers
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,12 @@ class Confined:
     shown: tuple[str, ...] = ()  # besides, only to read
     private_home: bool = False  # its home folder is its temporary one
     hosts: tuple[Target, ...] = ()  # its vendor's
+    kind: Kind = Kind.COMMAND
+
+    @property
+    def cache(self) -> str:
+        """The folder of its caches; empty where it has none."""
+        return f"{self.box.cache}/{self.kind}" if self.box.cache else ""
 
     @property
     def reaches(self) -> tuple[Target, ...]:
@@ -74,7 +90,7 @@ def rules(
 ) -> Iterator[Rule]:
     """Everything that a child may reach."""
     box, home = confined.box, os.path.realpath(Path.home())
-    granted = (tmp, *confined.own, *box.write, *([box.cache] if box.cache else []))
+    granted = (tmp, *confined.own, *box.write, *([confined.cache] if confined.cache else []))
     for path in (*granted, *([cwd] if confined.writes else [])):
         yield Rule(os.path.realpath(path), WRITE)
     for path in (cwd, *box.read, *box.objects, *confined.shown):
@@ -105,7 +121,7 @@ def _is_in(path: str, folders: Iterable[str]) -> bool:
 
 def missing(confined: Confined) -> list[str]:
     """Folders that a child may write and that are not there yet: from inside nobody could make them."""
-    wanted = (*([confined.box.cache] if confined.box.cache else []), *confined.box.write)
+    wanted = (*([confined.cache] if confined.cache else []), *confined.box.write)
     return [real for path in wanted if not os.path.lexists(real := os.path.realpath(path))]
 
 
@@ -145,7 +161,8 @@ def _said(argv: Sequence[str], cwd: str) -> dict[str, bool]:
 def environment(confined: Confined, tmp: str, env: Mapping[str, str]) -> dict[str, str]:
     """A child's environment, with a temporary folder and caches that it can write."""
     box, home = confined.box, {"HOME": tmp} if confined.private_home else {}
-    caches = {name: f"{box.cache}/{folder}" for name, folder in CACHES.items()} if box.cache else {}
+    cache = confined.cache
+    caches = {name: f"{cache}/{folder}" for name, folder in CACHES.items()} if cache else {}
     given = env if box.network == "all" else proxy.environment(env, confined.reaches)
     return {**caches, **given, **home, "TMPDIR": tmp}
 
