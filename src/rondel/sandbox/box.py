@@ -185,6 +185,7 @@ def spaces(confined: Confined, cwd: str, tmp: str) -> dict[str, object] | None:
     return {
         "network": own_network,
         "shm": landlock.allowed(WRITE) if shm else 0,
+        "terminals": landlock.allowed(DEVICE),
         "ports": proxy.ports(confined.reaches),
         "sockets": opened,
     }
