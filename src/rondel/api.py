@@ -31,7 +31,7 @@ from rondel.agents.git import Git
 from rondel.agents.gitconfig import ask_about
 from rondel.agents.restore import cut_short, restore
 from rondel.agents.settings import AgentSettings
-from rondel.agents.words import pinned, pinned_words, run_in
+from rondel.agents.words import by_no_link, pinned, pinned_words, run_in
 from rondel.agents.workers import Workers
 from rondel.agents.workspaces import Workspaces
 from rondel.agents.worktrees import Worktrees
@@ -79,7 +79,7 @@ from rondel.store.written import Written
 from rondel.trust import consents
 from rondel.trust.consents import Consents
 from rondel.trust.doubts import WRITTEN_MEANWHILE, Doubts
-from rondel.trust.parts import Part, brought_part
+from rondel.trust.parts import Part, brought_part, is_script
 from rondel.trust.seals import Believed, Seals
 from rondel.trust.sessions import BEGUN, Sessions
 
@@ -888,6 +888,7 @@ class Hall:
             places,
             self._changed,
             self._replaced,
+            self._scripts,
             self.box,
         )
 
@@ -919,7 +920,7 @@ class Hall:
             first, scripts = pinned_words(agent.command[:1], agent.beside)
             words = (*first, *agent.command[1:])
         pins = {str(place.relative_to(self.root)) for place in scripts if place.is_relative_to(self.root)}
-        covered = self._covered(agent)
+        covered = {} if isinstance(self.consents.parts, Everything) else self._covered(agent)
         for path, before in covered.items():
             found = consents.lookup(cwd, path) if path not in pins else None
             if found is not None and found.digest != before:
@@ -929,10 +930,13 @@ class Hall:
                 return _not_asked(agent, f"the change under review brings its own {path}, which would be run")
         return ""
 
+    def _scripts(self, agent: AgentSettings) -> tuple[str, ...]:
+        """The programs and shell scripts among the files that the consent to an agent covers."""
+        files = [self.root / path for path, sha in self._covered(agent).items() if is_script(path, sha)]
+        return by_no_link(files, self.root)
+
     def _covered(self, agent: AgentSettings) -> dict[str, str]:
         """The files of the repository that the person's consent to an agent covers, with their digests."""
-        if isinstance(self.consents.parts, Everything):
-            return {}
         admitted = self.config.admitted
         counting = [part for part in admitted.parts if part not in admitted.left_out]
         return dict(file for part in counting if part.name == f"agents.{agent.name}" for file in part.files)

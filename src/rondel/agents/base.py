@@ -45,6 +45,7 @@ class Request:
     counted: Mapping[str, object] = field(default_factory=dict)  # that session's last raw usage
     env: Mapping[str, str] = field(default_factory=dict)
     box: Box | None = None  # what whatever it starts may reach; None confines nothing
+    scripts: tuple[str, ...] = ()  # of the person's tree, that its program runs and may read
     prompt_file: Path | None = None  # where a person finds the prompt
     reply_file: Path | None = None  # where a person leaves the answer
 
@@ -60,7 +61,7 @@ class Request:
             return None
         edits = self.access is Access.WRITE
         kind = Kind.EDITOR if edits else Kind.READER
-        return Confined(self.box, edits, own, shown, hosts=hosts, kind=kind)
+        return Confined(self.box, edits, own, (*shown, *self.scripts), hosts=hosts, kind=kind)
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,8 @@ class Tools:
     changed: Callable[[AgentSettings], str] = lambda _: ""
     # what of an agent's program a working copy would bring, in words
     replaced: Callable[[AgentSettings, Path], str] = lambda _settings, _cwd: ""
+    # the scripts of the repository that the person's consent to an agent covers
+    scripts: Callable[[AgentSettings], tuple[str, ...]] = lambda _: ()
     box: Box | None = None  # what everything that runs may reach; None confines nothing
 
 
@@ -327,6 +329,7 @@ class Performer(Generic[S]):
             resume=job.resume,
             counted=job.counted or {},
             box=self._tools.box,
+            scripts=self._tools.scripts(settings),
             prompt_file=self._manual(ask.path, ask.prompt_file, "prompt"),
             reply_file=self._manual(ask.path, ask.reply_file, "response"),
         )

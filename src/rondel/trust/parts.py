@@ -175,6 +175,11 @@ def _words(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(w for text in texts for w in (text, *_BREAKS.split(text)) if w))
 
 
+def is_script(path: str, sha: str) -> bool:
+    """Whether a file of a part, by its path and digest, is a program or a shell script."""
+    return _is_program(path, sha.endswith(PROGRAM))
+
+
 def _is_program(path: str, runs: bool) -> bool:
     return runs or _SHELL_SCRIPT.search(path) is not None
 
@@ -189,11 +194,7 @@ def _add_called(found: dict[str, Found], look: Lookup) -> None:
         for path in dict.fromkeys(p for word in words for p in _paths(word)):
             for place in dict.fromkeys((path, posixpath.normpath(posixpath.join(own, path)))):
                 there = look(place) if place not in found else None
-                if (
-                    there is not None
-                    and not there.is_folder
-                    and _is_program(place, there.digest.endswith(PROGRAM))
-                ):
+                if there is not None and not there.is_folder and is_script(place, there.digest):
                     found[place] = there
                     todo.append(place)
 
