@@ -31,6 +31,7 @@ from rondel.agents.git import Git
 from rondel.agents.gitconfig import ask_about
 from rondel.agents.restore import cut_short, restore
 from rondel.agents.settings import AgentSettings
+from rondel.agents.words import by_no_link, pinned, pinned_words, run_in
 from rondel.agents.workers import Workers
 from rondel.agents.workspaces import Workspaces
 from rondel.agents.worktrees import Worktrees
@@ -40,7 +41,7 @@ from rondel.engine.branch import Loss, loss_of, see_branch
 from rondel.engine.driver import View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
-from rondel.engine.judged import at_base
+from rondel.engine.judged import at_base, touches
 from rondel.engine.ledger import usage_of
 from rondel.engine.look import RepositoryLook
 from rondel.engine.lost import lost
@@ -78,6 +79,7 @@ from rondel.store.written import Written
 from rondel.trust import consents
 from rondel.trust.consents import Consents
 from rondel.trust.doubts import WRITTEN_MEANWHILE, Doubts
+from rondel.trust.named import is_script
 from rondel.trust.parts import Part, brought_part, key_name
 from rondel.trust.seals import Believed, Seals
 from rondel.trust.sessions import BEGUN, Sessions
@@ -117,6 +119,7 @@ class Hall:
         self._loaded: dict[str, AnyWorkflow] = dict(workflows or {})
         self._givens: dict[str, Given] = {}
         self._trust = trust
+        self._change: tuple[str, str] | None = None  # base and head of the change that is judged
         self._instead: Mapping[str, bytes] = {}  # the settings of a change's base, while it is judged
         self.look = RepositoryLook(root, now, self.admits, self._own_folder)
         self.ask = Workers(lambda: (self._own_work_folder / "workers", self.box))
@@ -159,6 +162,7 @@ class Hall:
     def settings_for(self, workflow: str, change: tuple[str, str] | None) -> Mapping[str, object]:
         """A workflow's settings, as they count from now on for judging a change: those of its base."""
         before = self._instead
+        self._change = change
         self._instead = at_base(change, settings.REPOSITORY_FILES, self.look) if change else {}
         if self._instead != before:
             self._forget_settings()
@@ -884,6 +888,8 @@ class Hall:
             self._build,
             places,
             self._changed,
+            self._replaced,
+            self._scripts,
             self.box,
         )
 
@@ -901,6 +907,49 @@ class Hall:
                 if found is None or found.digest != before:
                     return f"{path} of {part.name} has changed while this ran; `{shows}` shows it"
         return ""
+
+    def _replaced(self, agent: AgentSettings, cwd: Path) -> str:
+        """What of an agent's program a working copy brings that nobody consented to, in words.
+
+        What the command runs from beside its settings is not looked for there. Every other file that the
+        consent to it covers is as it was consented to; and what decides what a command runs is not what the
+        change under review made of it.
+        """
+        if agent.kind == "command":
+            words, scripts = pinned(agent.command, agent.beside)
+        else:
+            first, scripts = pinned_words(agent.command[:1], agent.beside)
+            words = (*first, *agent.command[1:])
+        pins = {str(place.relative_to(self.root)) for place in scripts if place.is_relative_to(self.root)}
+        covered = {} if isinstance(self.consents.parts, Everything) else self._covered(agent)
+        for path, before in covered.items():
+            found = consents.lookup(cwd, path) if path not in pins else None
+            if found is not None and found.digest != before:
+                return _not_asked(agent, f"{path} is not as you consented to it")
+        for path in run_in(words, cwd):
+            if path not in covered and self._change and touches(self._change, path, cwd, self.look):
+                return _not_asked(agent, f"the change under review brings its own {path}, which would be run")
+        return ""
+
+    def _scripts(self, agent: AgentSettings) -> tuple[str, ...]:
+        """The programs and shell scripts among the files that the consent to an agent covers."""
+        files = [self.root / path for path, sha in self._covered(agent).items() if is_script(path, sha)]
+        return by_no_link(files, self.root)
+
+    def _covered(self, agent: AgentSettings) -> dict[str, str]:
+        """The files of the repository that the person's consent to an agent covers, with their digests."""
+        admitted = self.config.admitted
+        counting = [part for part in admitted.parts if part not in admitted.left_out]
+        return dict(file for part in counting if part.name == f"agents.{agent.name}" for file in part.files)
+
+
+def _not_asked(agent: AgentSettings, why: str) -> str:
+    """What a person reads where a working copy would choose an agent's program."""
+    return (
+        f"agents.{agent.name} is not asked: in the working copy {why}. Name its program by its whole "
+        "path, or by one beside the settings; or look at that file, check it out, and say yes to it "
+        f"(`{command_line('trust')}`)"
+    )
 
 
 def _repairs_nothing(_session: str) -> bool:

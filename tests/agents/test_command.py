@@ -14,7 +14,9 @@ from rondel.agents.base import Beat, Clocks
 from rondel.agents.command import CommandAgent, _Said
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
+from rondel.model.actions import Access
 from rondel.model.outcomes import Ended, Usage
+from rondel.sandbox.box import Box, Kind
 
 
 def agent(*command: str, tag: str = "", **changes) -> CommandAgent:
@@ -214,6 +216,35 @@ def test_a_program_beside_the_settings_is_found_from_any_workspace(tmp_path):
     assert reply.text == "mine\n"
 
 
+def test_a_script_that_a_line_runs_is_the_one_beside_the_settings(tmp_path):
+    for folder, says in {tmp_path: "mine", tmp_path / "work": "brought by a checkout"}.items():
+        (folder / "tools").mkdir(parents=True, exist_ok=True)
+        (folder / "tools/agent.sh").write_text(f"echo {says}; cat README.md")
+    (tmp_path / "work/README.md").write_text("of the checkout")
+    reply = ask(agent("bash tools/agent.sh", beside=tmp_path), request(tmp_path))
+    assert reply.text == "mine\nof the checkout"
+
+
+def test_no_module_comes_from_the_working_copy(tmp_path):
+    own, work = tmp_path / "own", tmp_path / "work"
+    own.mkdir()
+    work.mkdir()
+    (work / "myrev.py").write_text("print('brought by a checkout')")
+    words = (sys.executable, "-m", "myrev")
+    reply = ask(agent(*words), request(tmp_path))
+    assert reply.ended is Ended.FAILED
+    assert "No module is taken from the working copy" in reply.error
+    (own / "myrev.py").write_text("print('mine')")
+    assert ask(agent(*words, env={"PYTHONPATH": str(own)}), request(tmp_path)).text == "mine\n"
+
+
+def test_a_script_finds_the_modules_beside_it(tmp_path):
+    (tmp_path / "agent.py").write_text("import helper")
+    (tmp_path / "helper.py").write_text("print('mine')")
+    reply = ask(agent(sys.executable, "agent.py", beside=tmp_path), request(tmp_path))
+    assert reply.text == "mine\n"
+
+
 def test_one_string_is_a_shell_command(tmp_path):
     assert ask(agent("cat | tr a-z A-Z"), request(tmp_path)).text == "SAY PONG"
 
@@ -238,3 +269,11 @@ def test_an_answer_cut_off_by_the_driver_s_death_is_not_recovered(tmp_path):
     record = json.loads((asked.spool / "exit.json").read_text())
     (asked.spool / "exit.json").write_text(json.dumps({**record, "reason": "lost"}))
     assert made.recover(asked) is None
+
+
+@pytest.mark.parametrize(
+    ("access", "kind"), [(Access.NONE, Kind.READER), (Access.READ, Kind.READER), (Access.WRITE, Kind.EDITOR)]
+)
+def test_who_edits_has_other_caches_than_who_reads(tmp_path, access, kind):
+    confined = request(tmp_path, access=access, box=Box(cache="/c")).confined()
+    assert (confined.kind, confined.cache) == (kind, f"/c/{kind}")

@@ -138,6 +138,73 @@ def test_a_program_below_home_brings_what_it_is_installed_with(home):
     assert reaches(granted(["node"], home, PATH=f"{home}/bin"), home / "tools/node/lib/x.js")
 
 
+def test_of_a_tree_that_is_hidden_only_what_a_command_names_is_granted(home):
+    """Whatever lies beside it: a repository names its own program, and its owner keeps secrets there."""
+    repo = home / "repo"
+    for name in ("app/bin/agent", "app/.env", "app/bin/key", "tools/run.sh", "tools/key", ".git/config"):
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text("#!/bin/sh\n")
+        (repo / name).chmod(0o755)
+    (repo / "tools/link.sh").symlink_to("../app/.env")
+    confined = box.Confined(box.Box(hidden=(str(repo),)))
+
+    def rules(*argv: str, path: str = "/usr/bin") -> set[str]:
+        found = box.rules(confined, argv, str(home / "cwd"), {"PATH": path}, str(home / "tmp"))
+        return {rule.path for rule in found}
+
+    for argv in (
+        [f"{repo}/app/bin/agent"],
+        ["bash", f"{repo}/app/bin/agent"],
+        ["bash", "-c", f"{repo}/app/bin/agent x"],
+    ):
+        found = rules(*argv)
+        assert reaches(found, repo / "app/bin/agent")
+        assert [
+            n for n in ("app/.env", "app/bin/key", "tools/key", ".git/config") if reaches(found, repo / n)
+        ] == []
+    assert not reaches(rules("bash", f"{repo}/tools/run.sh"), repo / "tools/key")
+    assert not reaches(rules("bash", f"{repo}/tools/link.sh"), repo / "app/.env")
+    assert not reaches(rules("agent", path=f"{repo}/app/bin"), repo / "app/.env")
+
+
+def test_an_environment_in_a_hidden_tree_is_its_programs_and_packages(home, monkeypatch):
+    repo = home / "repo"
+    for name in (".venv/bin/tool", ".venv/pyvenv.cfg", ".venv/lib/python3.11/x.py", ".venv/key"):
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text("#!/bin/sh\n")
+        (repo / name).chmod(0o755)
+    confined = box.Confined(box.Box(hidden=(str(repo),)))
+    path = f"{repo}/.venv/bin"
+
+    def rules(*argv: str) -> set[str]:
+        return {
+            rule.path for rule in box.rules(confined, argv, str(home / "cwd"), {"PATH": path}, f"{home}/tmp")
+        }
+
+    named = rules(f"{repo}/.venv/bin/tool")
+    assert reaches(named, repo / ".venv/lib/python3.11/x.py")
+    assert not reaches(named, repo / ".venv/key")
+    assert not reaches(rules("tool"), repo / ".venv/bin/tool")
+    monkeypatch.setenv("PATH", path)  # the person's own word
+    assert reaches(rules("tool"), repo / ".venv/lib/python3.11/x.py")
+
+
+def test_no_kind_of_child_reaches_the_caches_of_another(home, tmp_path):
+    """A program that a reader leaves there is not what the checks of an edit start."""
+    ours = box.Box(hidden=(str(home / "work"),), cache=str(home / "work/cache"))
+    caches = {}
+    for kind in box.Kind:
+        confined = box.Confined(ours, kind=kind)
+        rules = box.rules(confined, ["true"], str(home / "cwd"), {"PATH": "/usr/bin"}, str(home / "tmp"))
+        places_of_it = {rule.path for rule in rules}
+        caches[kind] = Path(box.environment(confined, str(tmp_path), {})["npm_config_cache"])
+        assert reaches(places_of_it, caches[kind])
+        others = [f"{home}/work/cache/{other}/npm" for other in box.Kind if other is not kind]
+        assert not any(reaches(places_of_it, Path(other)) for other in others)
+        assert box.missing(confined) == [str(home / "work/cache" / kind)]
+    assert len(set(caches.values())) == len(box.Kind)
+
+
 def test_dot_files_that_are_kept_elsewhere_are_read(home):
     (home / "dotfiles").mkdir()
     (home / "dotfiles/gitconfig").write_text("[user]\n")

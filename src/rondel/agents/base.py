@@ -14,7 +14,7 @@ from typing import Protocol
 
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
-from rondel.sandbox.box import Box, Confined
+from rondel.sandbox.box import Box, Confined, Kind
 from rondel.sandbox.hosts import Target
 
 
@@ -45,6 +45,7 @@ class Request:
     counted: Mapping[str, object] = field(default_factory=dict)  # that session's last raw usage
     env: Mapping[str, str] = field(default_factory=dict)
     box: Box | None = None  # what whatever it starts may reach; None confines nothing
+    scripts: tuple[str, ...] = ()  # of the person's tree, that its program runs and may read
     prompt_file: Path | None = None  # where a person finds the prompt
     reply_file: Path | None = None  # where a person leaves the answer
 
@@ -58,7 +59,9 @@ class Request:
         """
         if self.box is None:
             return None
-        return Confined(self.box, self.access is Access.WRITE, own, shown, hosts=hosts)
+        edits = self.access is Access.WRITE
+        kind = Kind.EDITOR if edits else Kind.READER
+        return Confined(self.box, edits, own, (*shown, *self.scripts), hosts=hosts, kind=kind)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.endings import cut_short, failed_status, with_refused
 from rondel.agents.process import Child, Exit, answered, clean_env, output, plain, run, tail
 from rondel.agents.settings import AgentSettings
 from rondel.agents.stream import count, decode, money
+from rondel.agents.words import by_no_link, is_line, loads_modules, pinned
 from rondel.errors import ConfigError
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.times import parse_time
@@ -25,6 +25,11 @@ from rondel.sandbox.box import OURS, hint
 from rondel.sandbox.hosts import configured, lines
 
 PARKED = 75
+SAFE_PATH = "PYTHONSAFEPATH"  # from Python 3.11 on: no module comes from the working folder
+NO_MODULE = (
+    "No module is taken from the working copy, which may be somebody else's: name a script beside the "
+    "settings, or the module's folder by its whole path (env: PYTHONPATH)"
+)
 _USAGE = "RONDEL_USAGE "
 _PARK = "RONDEL_PARK "
 _TAIL = 20_000
@@ -50,6 +55,7 @@ class CommandAgent:
             if text := plain(line[-_BEAT_MAX:].decode(errors="replace")).strip():
                 beat(Beat(text=text))
 
+        _, scripts = pinned(self._settings.command, self._settings.beside)
         child = Child(
             argv=self._argv(),
             cwd=request.cwd,
@@ -58,7 +64,9 @@ class CommandAgent:
             stdin=request.prompt.encode(errors="replace"),
             wall_s=request.clocks.wall_s,
             idle_s=request.clocks.idle_s,
-            confined=request.confined(hosts=configured(lines(self._settings.env))),
+            confined=request.confined(
+                shown=by_no_link(scripts, self._settings.beside), hosts=configured(lines(self._settings.env))
+            ),
         )
         return self._reply(request, await run(child, on_line=show, on_err=show))
 
@@ -72,18 +80,9 @@ class CommandAgent:
         return shutil.which(self._argv()[0])
 
     def _argv(self) -> tuple[str, ...]:
-        """The command; its first word that names a file beside the settings that say it is that file.
-
-        So the program is the one that was meant, wherever it runs, and not what a checkout brings.
-        """
-        words = self._settings.command
-        if len(words) == 1 and len(words[0].split()) > 1:
-            return ("bash", "-c", words[0])
-        beside = self._settings.beside
-        for n, word in enumerate(words):
-            if beside is not None and not Path(word).is_absolute() and (beside / word).is_file():
-                return (*words[:n], str((beside / word).absolute()), *words[n + 1 :])
-        return words
+        """The command, with the scripts beside its settings: a checkout does not bring the program."""
+        words, _ = pinned(self._settings.command, self._settings.beside)
+        return ("bash", "-c", words[0]) if is_line(self._settings.command) else words
 
     def _env(self, request: Request) -> dict[str, str]:
         ours = {
@@ -92,7 +91,8 @@ class CommandAgent:
             "RONDEL_ACTION": request.action,
             "RONDEL_ATTEMPT": str(request.attempt),
         }
-        return clean_env(self._settings.pass_env, {**self._settings.env, **request.env, **ours})
+        safe = {SAFE_PATH: "1"} if loads_modules(self._settings.command) else {}
+        return clean_env(self._settings.pass_env, {**safe, **self._settings.env, **request.env, **ours})
 
     def _reply(self, request: Request, ended: Exit) -> Reply:
         said = _Said(tail(request.spool, "err", _TAIL))
@@ -120,6 +120,8 @@ class CommandAgent:
         if code != 0:
             error = failed_status(code, request.spool)
             refused = hint(error, request.box.network) if request.box else ""
+            if "No module named" in error and loads_modules(self._settings.command):
+                refused = NO_MODULE
             return Reply(Ended.FAILED, error=f"{error}. {refused}" if refused else error, exit_code=code)
         text = output(request.spool)
         if not text.strip():

@@ -41,6 +41,7 @@ from rondel.agents.starts import (
 )
 from rondel.agents.stream import Event, Failed, Finished, Raw, Transcript, decode
 from rondel.agents.vendorstate import Guard, Watched
+from rondel.agents.words import by_no_link, pinned_words
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
@@ -107,6 +108,11 @@ class CliAgent(ABC):
     def handed(self, request: Request) -> tuple[str, ...]:
         """Files of the spool that the program is to read by their path."""
         return ()
+
+    def _shown(self, request: Request) -> tuple[str, ...]:
+        """What it reads by its path: what is handed to it, and a program beside the settings."""
+        _, program = pinned_words(self.settings.command[:1], self.settings.beside)
+        return (*self.handed(request), *by_no_link(program, self.settings.beside))
 
     def own_places(self) -> tuple[str, ...]:
         """Where its state is, made where it is missing: from inside nobody could."""
@@ -233,7 +239,7 @@ class CliAgent(ABC):
             wall_s=request.clocks.wall_s,
             idle_s=request.clocks.idle_s,
             err_counts=False,
-            confined=request.confined(self.own_places(), self.handed(request), self.hosts())
+            confined=request.confined(self.own_places(), self._shown(request), self.hosts())
             if request.box
             else None,
         )
@@ -345,12 +351,8 @@ class CliAgent(ABC):
 
         Without a `command` it is the program of that name on the PATH, never a file of the repository.
         """
-        words, beside = self.settings.command, self.settings.beside
-        if not words:
-            return (self.kind,)
-        if beside is not None and not Path(words[0]).is_absolute() and (beside / words[0]).is_file():
-            return (str((beside / words[0]).absolute()), *words[1:])
-        return words
+        words = self.settings.command
+        return (*pinned_words(words[:1], self.settings.beside)[0], *words[1:]) if words else (self.kind,)
 
     def _words(self, request: Request) -> tuple[str, ...]:
         """The CLI's own words for this request: what lets it write is not for one that only reads."""

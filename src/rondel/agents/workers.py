@@ -32,7 +32,7 @@ from rondel.model import jsons
 from rondel.model.digests import digest
 from rondel.model.trouble import machine
 from rondel.model.workers import Program, Read, nothing_to_read
-from rondel.sandbox.box import Box, Confined
+from rondel.sandbox.box import Box, Confined, Kind
 
 ANSWER_S = 30.0  # for one question, with what is read for it
 ANSWER_MAX = jsons.BYTES_MAX
@@ -144,7 +144,7 @@ class _Worker:
             self._spool,
             output_max=OUTPUT_MAX,
             grace_s=GRACE_S,
-            confined=Confined(box, shown=(OURS,), private_home=True) if box else None,
+            confined=Confined(box, shown=(OURS,), private_home=True, kind=Kind.WORKER) if box else None,
             passed=(inner, outer),
         )
         self._process: subprocess.Popen[bytes] | None = None

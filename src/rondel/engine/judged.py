@@ -45,6 +45,13 @@ def at_base(change: tuple[str, str], names: Iterable[str], look: Look) -> Mappin
     return found
 
 
+def touches(change: tuple[str, str], name: str, tree: Path, look: Look) -> bool:
+    """Whether a change touches a path as a tree has it: itself, what is below it, a link on the way."""
+    way = follow(name, _on_disk(tree), tree)
+    specs = (f":(top,literal){spot}" for spot in sorted({name, *way.links, *filter(None, (way.end,))}))
+    return bool(look.git("diff", "--name-only", "--no-renames", "-z", END, *change, "--", *specs))
+
+
 def follow(name: str, link: Link, root: Path) -> Way:
     """The way of a name, step by step; whatever lies outside of the repository is not looked at."""
     here, rest, links = list[str](), name.split("/"), list[str]()

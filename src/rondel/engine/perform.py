@@ -68,6 +68,10 @@ class Tools:
     places: tuple[Path, ...] = ()  # where actions write, besides the session's folder
     # what of an agent is not as the person consented to
     changed: Callable[[AgentSettings], str] = lambda _: ""
+    # what of an agent's program a working copy would bring, in words
+    replaced: Callable[[AgentSettings, Path], str] = lambda _settings, _cwd: ""
+    # the scripts of the repository that the person's consent to an agent covers
+    scripts: Callable[[AgentSettings], tuple[str, ...]] = lambda _: ()
     box: Box | None = None  # what everything that runs may reach; None confines nothing
 
 
@@ -152,6 +156,7 @@ class Performer(Generic[S]):
         if why := await asyncio.to_thread(self._tools.changed, settings):
             raise NotReady(why)
         cwd = await self._workspace(ask, job.continues, job.number)
+        await self._require_own_program(settings, ask, cwd)
         state, workflow = self._session.state, self._session.workflow
         if all(action.path != ask.path for action in workflow.plan(state)):  # changed since it was planned
             return self._outcome(self._tools.clock(), Ended.CANCELLED, error="it is not due any more"), None
@@ -177,6 +182,13 @@ class Performer(Generic[S]):
             except GitError as e:
                 outcome = replace(outcome, ended=Ended.FAILED, error=str(e), taken=False)
         return outcome, answer.reply
+
+    async def _require_own_program(self, settings: AgentSettings, ask: Ask, cwd: Path) -> None:
+        """NeedsConsent where the working copy would choose what is run as the agent."""
+        if ask.workspace.access is Access.NONE:
+            return
+        if why := await asyncio.to_thread(self._tools.replaced, settings, cwd):
+            raise NeedsConsent(why)
 
     async def _taken_before(
         self, job: Job, ask: Ask, settings: AgentSettings
@@ -322,6 +334,7 @@ class Performer(Generic[S]):
             resume=job.resume,
             counted=job.counted or {},
             box=self._tools.box,
+            scripts=self._tools.scripts(settings),
             prompt_file=self._manual(ask.path, ask.prompt_file, "prompt"),
             reply_file=self._manual(ask.path, ask.reply_file, "response"),
         )

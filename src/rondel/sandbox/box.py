@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import platformdirs
@@ -47,9 +48,18 @@ class Box:
     write: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()  # of the repository: the clones that agents work in share them
     hidden: tuple[str, ...] = ()  # the person's tree, what is Rondel's own
-    cache: str = ""  # a folder for caches of programs, of this repository's runs alone
+    cache: str = ""  # a folder for caches of programs, of this repository's runs alone: one for each `Kind`
     network: str = "all"  # "vendor": what is named below and what a program's vendor has; "none": nothing
     hosts: tuple[Target, ...] = ()
+
+
+class Kind(StrEnum):
+    """Who a child is. What one leaves in its caches is run by its like alone."""
+
+    READER = "reader"  # an agent that only reads
+    EDITOR = "editor"  # an agent that edits
+    COMMAND = "command"  # set-up, checks, tests, steps
+    WORKER = "worker"  # what answers questions: profiles, analysers
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,12 @@ class Confined:
     shown: tuple[str, ...] = ()  # besides, only to read
     private_home: bool = False  # its home folder is its temporary one
     hosts: tuple[Target, ...] = ()  # its vendor's
+    kind: Kind = Kind.COMMAND
+
+    @property
+    def cache(self) -> str:
+        """The folder of its caches; empty where it has none."""
+        return f"{self.box.cache}/{self.kind}" if self.box.cache else ""
 
     @property
     def reaches(self) -> tuple[Target, ...]:
@@ -74,7 +90,7 @@ def rules(
 ) -> Iterator[Rule]:
     """Everything that a child may reach."""
     box, home = confined.box, os.path.realpath(Path.home())
-    granted = (tmp, *confined.own, *box.write, *([box.cache] if box.cache else []))
+    granted = (tmp, *confined.own, *box.write, *([confined.cache] if confined.cache else []))
     for path in (*granted, *([cwd] if confined.writes else [])):
         yield Rule(os.path.realpath(path), WRITE)
     for path in (cwd, *box.read, *box.objects, *confined.shown):
@@ -83,18 +99,29 @@ def rules(
         yield Rule(path, DEVICE)
     hidden = frozenset(os.path.realpath(path) for path in box.hidden)
     theirs = [os.path.realpath(path) for path in (*granted, cwd)]
+    own = os.environ.get("PATH", "").split(os.pathsep)
     folders = [
         folder
         for folder in env.get("PATH", "").split(os.pathsep)
-        if not any(places.is_below(os.path.realpath(folder), place) for place in theirs)
+        if not _is_in(folder, theirs) and (folder in own or not _is_in(folder, hidden))
     ]
-    for path in readable(home, hidden, _tools(argv, cwd, folders, home)):
+    tools = places.on_path(os.pathsep.join(folders), home) | set(places.base_pythons(cwd, home))
+    said = _said(argv, cwd)
+    led = frozenset(
+        place for path, alone in said.items() for place in places.leads_to(path, home, alone=alone)
+    )
+    named = places.alone_below(hidden, frozenset(said), led)
+    for path in readable(home, hidden, (*tools, *named)):
         yield Rule(path, READ)
+
+
+def _is_in(path: str, folders: Iterable[str]) -> bool:
+    return any(places.is_below(os.path.realpath(path), place) for place in folders)
 
 
 def missing(confined: Confined) -> list[str]:
     """Folders that a child may write and that are not there yet: from inside nobody could make them."""
-    wanted = (*([confined.box.cache] if confined.box.cache else []), *confined.box.write)
+    wanted = (*([confined.cache] if confined.cache else []), *confined.box.write)
     return [real for path in wanted if not os.path.lexists(real := os.path.realpath(path))]
 
 
@@ -115,26 +142,27 @@ def readable(home: str, hidden: frozenset[str], tools: Iterable[str]) -> Iterato
             yield from places.without(real, secrets | hidden, places.names_in)
 
 
-def _tools(argv: Sequence[str], cwd: str, folders: Sequence[str], home: str) -> frozenset[str]:
-    """What the folders of PATH, and the files that the command line names, lead to.
+def _said(argv: Sequence[str], cwd: str) -> dict[str, bool]:
+    """The files that the command line names, and whether each is a program in a text, which says less.
 
     Not those that the child itself can write: it would choose what the next one may read.
     """
-    found = places.on_path(os.pathsep.join(folders), home) | set(places.base_pythons(cwd, home))
+    found: dict[str, bool] = {}
     for word in argv:
-        if os.path.isabs(word) and not places.is_below(word, cwd) and os.path.isfile(word):  # noqa: PTH113, PTH117
-            found |= {word} | places.leads_to(word, home)
         for program in _PROGRAM.findall(word)[:PROGRAMS_MAX]:
             path = os.path.expanduser(program)  # noqa: PTH111
             if os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
-                found |= places.leads_to(path, home, alone=True)
+                found[path] = True
+        if os.path.isabs(word) and not places.is_below(word, cwd) and os.path.isfile(word):  # noqa: PTH113, PTH117
+            found[word] = False
     return found
 
 
 def environment(confined: Confined, tmp: str, env: Mapping[str, str]) -> dict[str, str]:
     """A child's environment, with a temporary folder and caches that it can write."""
     box, home = confined.box, {"HOME": tmp} if confined.private_home else {}
-    caches = {name: f"{box.cache}/{folder}" for name, folder in CACHES.items()} if box.cache else {}
+    cache = confined.cache
+    caches = {name: f"{cache}/{folder}" for name, folder in CACHES.items()} if cache else {}
     given = env if box.network == "all" else proxy.environment(env, confined.reaches)
     return {**caches, **given, **home, "TMPDIR": tmp}
 
@@ -157,6 +185,7 @@ def spaces(confined: Confined, cwd: str, tmp: str) -> dict[str, object] | None:
     return {
         "network": own_network,
         "shm": landlock.allowed(WRITE) if shm else 0,
+        "terminals": landlock.allowed(DEVICE),
         "ports": proxy.ports(confined.reaches),
         "sockets": opened,
     }

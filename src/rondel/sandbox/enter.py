@@ -20,13 +20,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 SHM = "/dev/shm"  # noqa: S108 - the place that programs know
+_TERMINALS, _NEW_TERMINAL = "/dev/pts", "/dev/ptmx"
 _SHM_MAX = 4 * 2**30
 _SHM_FILES_MAX = 100_000  # an empty one takes memory of the kernel, too
 
 _NEW_MOUNTS, _NEW_IPC, _NEW_USER, _NEW_NET = 0x00020000, 0x08000000, 0x10000000, 0x40000000
-_NO_SUID, _NO_DEVICES, _BIND = 2, 4, 4096
+_NO_SUID, _NO_DEVICES, _NO_PROGRAMS, _BIND = 2, 4, 8, 4096
 _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 445, 446
 _BENEATH = 1
+_READ_FOLDER = 1 << 3
 _SET_NO_NEW_PRIVS, _CAPBSET_DROP = 38, 24
 _CAPABILITY_VERSION_3 = 0x20080522
 _SET_SECCOMP, _REFUSE, _ALLOW = 22, 0x00050000, 0x7FFF0000
@@ -86,6 +88,9 @@ def _isolate(rules: int, spaces: dict[str, Any], channel: int) -> None:
     if spaces["shm"]:
         _mount_shm()
         _allow(rules, SHM, spaces["shm"])
+    if spaces["terminals"] and _mount_terminals():
+        _allow(rules, _TERMINALS, spaces["terminals"])
+        _allow(rules, _NEW_TERMINAL, spaces["terminals"] & ~_READ_FOLDER)
     for path in covered:
         try:
             _mount("/dev/null", path, "", _BIND, "")
@@ -230,6 +235,16 @@ def _mount_shm() -> None:
     size = min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4, _SHM_MAX)
     bounds = f"size={size},nr_inodes={_SHM_FILES_MAX}"
     _mount("tmpfs", SHM, "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777,{bounds}")
+
+
+def _mount_terminals() -> bool:
+    """Pseudo-terminals of our own, in place of the person's; whether they can be had here."""
+    try:
+        _mount("devpts", _TERMINALS, "devpts", _NO_SUID | _NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=0600")
+        _mount(f"{_TERMINALS}/ptmx", _NEW_TERMINAL, "", _BIND, "")
+    except OSError:
+        return False
+    return True
 
 
 def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:

@@ -87,6 +87,7 @@ PLAIN_FILES = _listed("""
 
 ENTRIES_MAX = 5_000
 _HEAD = 256
+_PACKAGES = re.compile(r"python3\.\d+")
 _BIN = ("bin", "sbin", "shims", "Scripts")
 
 Names = Callable[[str], Iterable[str]]
@@ -161,6 +162,21 @@ def _follow(program: str, home: str, found: set[str], depth: int, *, alone: bool
                 _follow(other, home, found, depth + 1, alone=True)
     except OSError:
         return
+
+
+def alone_below(hidden: frozenset[str], said: frozenset[str], led: frozenset[str]) -> Iterator[str]:
+    """What a command line leads to; below a hidden place only the files that it names, each alone.
+
+    Of a virtual environment that is its programs and packages.
+    """
+    for path in said | led:
+        real = os.path.realpath(path)
+        is_itself = path in said and real == os.path.normpath(path)  # a link names something else
+        if is_itself or not any(is_below(real, place) for place in hidden):
+            yield path
+        elif os.path.isfile(f"{real}/pyvenv.cfg"):  # noqa: PTH113
+            yield from (f"{real}/pyvenv.cfg", f"{real}/bin")
+            yield from (f"{real}/lib/{name}" for name in names_in(f"{real}/lib") if _PACKAGES.fullmatch(name))
 
 
 def _installed(program: str, home: str) -> str:

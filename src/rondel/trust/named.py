@@ -224,6 +224,11 @@ def _runs(there: Found) -> bool:
     return there.digest.endswith(PROGRAM) or there.text.startswith("#!")
 
 
+def is_script(path: str, sha: str) -> bool:
+    """Whether a file of a part, by its path and digest, is a program or a script."""
+    return sha.endswith(PROGRAM) or _SCRIPT.search(path) is not None
+
+
 def _is_program(path: str, runs: bool) -> bool:
     return runs or _SHELL_SCRIPT.search(path) is not None
 
