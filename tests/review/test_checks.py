@@ -25,9 +25,18 @@ from rondel.workflows.feature.ending import _OPEN_BOX
 from rondel.workflows.review import checks
 from rondel.workflows.review.analysers import complexity, patterns, ruff, secrets, shellcheck
 from rondel.workflows.review.analysers.base import TYPES, ChangedFile
-from rondel.workflows.review.checks import analyse, answer, changed_lines, read_changed, without_secret
+from rondel.workflows.review.change import Changed, Kind
+from rondel.workflows.review.checks import (
+    analyse,
+    answer,
+    changed_lines,
+    read_changed,
+    without_secret,
+)
 from rondel.workflows.review.evidence import verify
 from rondel.workflows.review.findings import Category, Finding, parse_reviewer_json
+from rondel.workflows.review.markdown import fenced
+from rondel.workflows.review.prompting import unshown_block
 
 
 def program(
@@ -540,3 +549,20 @@ def test_patterns_are_quick_on_long_lines():
 def test_this_python_has_the_analysers():
     assert shellcheck.program()
     assert program([sys.executable, "-I", "-m", "ruff", "--version"])[0] == 0
+
+
+KEY = 'AWS = "AKIAIOSFODNN7EXAMPLF"\n'
+
+
+def test_secrets_are_found_in_text_that_no_reviewer_is_shown_and_nothing_lesser_is_said_of_it(tmp_path):
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor/a.py").write_text(f"import os\n# TODO: this\n{KEY}")
+    (tmp_path / "run.sh").write_bytes(b"#!/bin/sh\n# \0" + KEY.encode())
+    diff = "--- /dev/null\n+++ b/run.sh\n@@ -0,0 +1,2 @@\n+#!/bin/sh\n+# \ufffdAWS\n"
+    unshown = [Changed("vendor/a.py", "modified", 3, 0, Kind.VENDORED, wrote=((1, 3),))]
+    prompt = f"{fenced(diff, 'diff')}\n\n{unshown_block(unshown)}\n"
+    for kind, expected in (("security", {("vendor/a.py", 3), ("run.sh", 2)}), ("quality", set())):
+        text = answer(Seat(f"review.reviewer.{kind}-1", prompt, tmp_path), program)
+        found, _ = parse_reviewer_json(text, f"{kind}-1")
+        assert {(f.file, f.line) for f in found if f.category is Category.BLOCKER} == expected
+        assert {f.file for f in found if f.category is not Category.BLOCKER} <= {"run.sh"}

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
+from rondel.model import jsons
 from rondel.model.names import inside
 from rondel.model.trouble import machine
 from rondel.workflows.review.analysers.base import TYPES, Analyser, ChangedFile, Hit, Looked, Run
@@ -33,6 +34,8 @@ from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.markdown import fenced
 
 ANALYSERS: tuple[Analyser, ...] = (RUFF, SHELLCHECK, SECRETS, COMPLEXITY, PARSABLE, PATTERN)
+ON_ALL = (SECRETS, PATTERN)  # also on text that reviewers are not shown, where only what is grave counts
+GRAVE = (Category.BLOCKER, Category.SHOULD_FIX)
 FILES_MAX = 1_000
 FILE_BYTES_MAX = 1_000_000
 HITS_MAX = 100
@@ -66,21 +69,40 @@ def answer(asked: Asked, run: Run) -> str:
     seat = asked.role.removeprefix("review.reviewer.")
     if seat == asked.role:
         raise UsageError(f"checks can be a reviewer, not {asked.role}; give that role another agent")
-    lines = changed_lines(_diff(asked.prompt))
+    shown, unshown = _blocks(asked.prompt)
+    lines = changed_lines(shown)
     files, skipped = read_changed(asked.cwd, lines)
+    more, skipped_too = read_changed(
+        asked.cwd, {path: found for path, found in unshown.items() if path not in lines}
+    )
+    files += [replace(file, shown=False) for file in more]
+    skipped += skipped_too
     with tempfile.TemporaryDirectory(prefix="rondel-checks-") as scratch:
-        shown = partial(run, shown=(scratch,))
-        return analyse(re.sub(r"-\d+$", "", seat), files, shown, Path(scratch), skipped)
+        runs = partial(run, shown=(scratch,))
+        return analyse(re.sub(r"-\d+$", "", seat), files, runs, Path(scratch), skipped)
 
 
-def _diff(prompt: str) -> str:
+def _blocks(prompt: str) -> tuple[str, dict[str, frozenset[int]]]:
+    """The diff of a prompt, and the changed lines of the text that is not shown."""
+    diff, after = _diff(prompt)
+    found = re.search(r"^`{3,}unshown\n(.*)$", after, re.MULTILINE)
+    listed = jsons.load(found[1]) if found else {}
+    return diff, {
+        str(path): frozenset(n for first, last in pairs for n in range(first, last + 1))
+        for path, pairs in listed.items()
+    }
+
+
+def _diff(prompt: str) -> tuple[str, str]:
+    """The diff of a prompt, and what comes after it."""
     lines = prompt.split("\n")
     closings = {line: at for at, line in enumerate(lines) if line.startswith("```")}  # the last of each
     for start, line in enumerate(lines):
         fence = line.removesuffix("diff")
         is_opening = fence != line and fence.startswith("```") and not fence.strip("`")
         if is_opening and closings.get(fence, -1) > start:
-            return "".join(f"{one}\n" for one in lines[start + 1 : lines.index(fence, start)])
+            end = lines.index(fence, start)
+            return "".join(f"{one}\n" for one in lines[start + 1 : end]), "\n".join(lines[end + 1 :])
     raise RondelError("the prompt holds no diff; checks read the change from a block fenced as diff")
 
 
@@ -94,7 +116,10 @@ def changed_lines(diff: str) -> dict[str, frozenset[int]]:
 
 
 def read_changed(root: Path, lines: Mapping[str, frozenset[int]]) -> tuple[list[ChangedFile], list[str]]:
-    """The changed files as they are in the checkout, and those that were not read, with the reason."""
+    """The changed files as they are in the checkout, and those that were not read, with the reason.
+
+    A zero byte is left out, as a shell does: it hides nothing.
+    """
     files: list[ChangedFile] = []
     skipped: list[str] = []
     for path in sorted(lines):
@@ -105,7 +130,7 @@ def read_changed(root: Path, lines: Mapping[str, frozenset[int]]) -> tuple[list[
         if data is None:
             skipped.append(f"`{path}`: {why}")
         else:
-            files.append(ChangedFile(path, data, lines[path]))
+            files.append(ChangedFile(path, data.replace(b"\0", b""), lines[path]))
     return files, skipped
 
 
@@ -144,7 +169,7 @@ def _see(kind: str, files: Sequence[ChangedFile], run: Run, scratch: Path, skipp
     hits: list[Hit] = []
     used, trouble, covered = [], [], set[str]()
     for analyser in (a for a in ANALYSERS if kind in a.kinds):
-        wanted = [file for file in files if analyser.wants(file)]
+        wanted = [f for f in files if analyser.wants(f) and (f.shown or analyser in ON_ALL)]
         if not wanted:
             continue
         looked = _look(analyser, wanted, run, scratch / analyser.name)
@@ -154,7 +179,7 @@ def _see(kind: str, files: Sequence[ChangedFile], run: Run, scratch: Path, skipp
             trouble.append(f"{looked.trouble}; not checked by it: {_named([f.path for f in wanted])}")
         else:
             used.append(f"{analyser.name} ({_files(len(wanted))})")
-    unknown = [file.path for file in files if file.path not in covered and file.is_code]
+    unknown = [file.path for file in files if file.path not in covered and file.is_code and file.shown]
     if unknown and not trouble:
         trouble.append(f"no analyser for {kind} covers: {_named(unknown)}")
     kept = _on_changed_lines(hits, files)
@@ -186,6 +211,8 @@ def _on_changed_lines(hits: Iterable[Hit], files: Sequence[ChangedFile]) -> list
     found: dict[tuple[str, int, str], tuple[Hit, ChangedFile]] = {}
     for hit in hits:
         file = by_path[hit.path]
+        if not file.shown and hit.category not in GRAVE:
+            continue
         span = range(hit.line, min(hit.line_end or hit.line, hit.line + SPAN_MAX) + 1)
         touched = [number for number in span if number in file.changed]
         if touched:
