@@ -32,16 +32,20 @@ from rondel.workflows.review.analysers.shellcheck import SHELLCHECK
 from rondel.workflows.review.diffs import parse_diff
 from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.markdown import fenced
+from rondel.workflows.review.result import FAILED
 
 ANALYSERS: tuple[Analyser, ...] = (RUFF, SHELLCHECK, SECRETS, COMPLEXITY, PARSABLE, PATTERN)
 ON_ALL = (SECRETS, PATTERN)  # also on text that reviewers are not shown, where only what is grave counts
 GRAVE = (Category.BLOCKER, Category.SHOULD_FIX)
 FILES_MAX = 1_000
+TOO_MANY = f"more than {FILES_MAX} files changed"
 FILE_BYTES_MAX = 1_000_000
 HITS_MAX = 100
 SPAN_MAX = 50
 QUOTE_MAX = 300
 NAMED_MAX = 10
+RUNS_MAX = 24  # of one analyser, where files break it
+AGAIN_S = 20.0  # for each run after the first
 PASSWORDS = ("S105", "S106", "S107")  # ruff's words for what the secrets scanner says with more certainty
 
 
@@ -124,7 +128,7 @@ def read_changed(root: Path, lines: Mapping[str, frozenset[int]]) -> tuple[list[
     skipped: list[str] = []
     for path in sorted(lines):
         if len(files) >= FILES_MAX:
-            skipped.append(f"`{path}`: more than {FILES_MAX} files changed")
+            skipped.append(f"`{path}`: {TOO_MANY}")
             continue
         data, why = _read(root, path)
         if data is None:
@@ -154,6 +158,7 @@ class _Seen:
     left_out: int
     used: tuple[str, ...]  # `ruff (3 files)`
     not_seen: tuple[str, ...]
+    failed: tuple[str, ...] = ()  # what should have been looked at, and was not
 
 
 def analyse(
@@ -175,20 +180,45 @@ def _see(kind: str, files: Sequence[ChangedFile], run: Run, scratch: Path, skipp
         looked = _look(analyser, wanted, run, scratch / analyser.name)
         covered |= looked.covered
         hits += (hit for hit in looked.hits if kind in hit.kinds)
-        if looked.trouble:
-            trouble.append(f"{looked.trouble}; not checked by it: {_named([f.path for f in wanted])}")
-        else:
-            used.append(f"{analyser.name} ({_files(len(wanted))})")
+        left = [file.path for file in wanted if file.path not in looked.covered]
+        if left:
+            trouble.append(f"{looked.trouble}; not checked by it: {_named(left)}")
+        if len(left) < len(wanted):
+            used.append(f"{analyser.name} ({_files(len(wanted) - len(left))})")
+    beyond = [text for text in skipped if text.endswith(TOO_MANY)]
+    failed = (*trouble, *beyond[:NAMED_MAX])
+    skipped = [text for text in skipped if text not in beyond]
     unknown = [file.path for file in files if file.path not in covered and file.is_code and file.shown]
-    if unknown and not trouble:
-        trouble.append(f"no analyser for {kind} covers: {_named(unknown)}")
+    seen = [f"no analyser for {kind} covers: {_named(unknown)}"] if unknown and not trouble else []
     kept = _on_changed_lines(hits, files)
     hidden = _secret_lines([file for _, file in kept[:HITS_MAX]], run, scratch / "hidden")
     findings = tuple(_finding(hit, file, hidden) for hit, file in kept[:HITS_MAX])
-    return _Seen(findings, max(0, len(kept) - HITS_MAX), tuple(used), (*trouble, *skipped[:NAMED_MAX]))
+    return _Seen(findings, max(0, len(kept) - HITS_MAX), tuple(used), (*seen, *skipped[:NAMED_MAX]), failed)
 
 
 def _look(analyser: Analyser, files: Sequence[ChangedFile], run: Run, scratch: Path) -> Looked:
+    """What an analyser finds. Where it fails it looks again at half of the files, and so on.
+
+    So only the files that break it are not looked at, as long as it needs no more than `RUNS_MAX` runs.
+    """
+    scratch.mkdir()
+    due = [tuple(files)]
+    found = Looked()
+    runs = 0
+    while due and runs < RUNS_MAX:
+        part = due.pop(0)
+        runs += 1
+        limited = run if runs == 1 else partial(run, timeout_s=AGAIN_S)
+        looked = _look_once(analyser, part, limited, scratch / str(runs))
+        if looked.trouble and len(part) > 1:
+            due += [part[: len(part) // 2], part[len(part) // 2 :]]
+        found = Looked(
+            (*found.hits, *looked.hits), found.covered | looked.covered, found.trouble or looked.trouble
+        )
+    return found
+
+
+def _look_once(analyser: Analyser, files: Sequence[ChangedFile], run: Run, scratch: Path) -> Looked:
     scratch.mkdir()
     try:
         return analyser.look(files, scratch, run)
@@ -200,9 +230,13 @@ def _secret_lines(files: Iterable[ChangedFile], run: Run, scratch: Path) -> froz
     """Where a secret stands: such a line is quoted by nobody, whatever else is wrong with it."""
     wanted = [f for f in {file.path: file for file in files}.values() if SECRETS.wants(f)]
     looked = _look(SECRETS, wanted, run, scratch) if wanted else Looked()
-    if looked.trouble:  # nobody looked: any line may be one
-        return frozenset((file.path, line) for file in wanted for line in file.changed)
-    return frozenset((hit.path, hit.line) for hit in looked.hits)
+    blind = [file for file in wanted if file.path not in looked.covered]  # any line of theirs may be one
+    return frozenset(
+        (
+            *((hit.path, hit.line) for hit in looked.hits),
+            *((file.path, line) for file in blind for line in file.changed),
+        )
+    )
 
 
 def _on_changed_lines(hits: Iterable[Hit], files: Sequence[ChangedFile]) -> list[tuple[Hit, ChangedFile]]:
@@ -276,7 +310,9 @@ def _render(kind: str, seen: _Seen, count: int) -> str:
     if seen.left_out:
         words.append(f"{seen.left_out} more, no graver than these, are left out.")
     well = f"Nothing was found by {', '.join(seen.used)}." if seen.used and not number else ""
-    return _document(" ".join(words), seen.findings, well, [f"Not checked: {text}" for text in seen.not_seen])
+    questions = [f"{FAILED}{text}" for text in seen.failed]
+    questions += [f"Not checked: {text}" for text in seen.not_seen]
+    return _document(" ".join(words), seen.findings, well, questions)
 
 
 def _document(summary: str, findings: Sequence[Finding], well: str, questions: Sequence[str]) -> str:

@@ -161,7 +161,9 @@ def why(result: Result) -> str:
     if result.verdict is Verdict.REQUEST_CHANGES:
         return f"{_counted(blockers, 'open blocker')}."
     if result.verdict is Verdict.NEEDS_DISCUSSION:
-        return f"No blocker, but {asked} open question{'s' * (asked != 1)} about the requirements."
+        open_ = [f"{_counted(asked, 'open question')} about the requirements"] if asked else []
+        open_ += ["analysers failed on changed files"] if any(q.is_failure for q in result.questions) else []
+        return f"No blocker, but {' and '.join(open_)}."
     return "No open blocker."
 
 
