@@ -171,7 +171,7 @@ def _session(hall: Hall, name: str | None, *, complete: bool = True) -> ReviewSt
     if name:
         return _state(hall, hall.find(name, "review"))
     branch = branch_of(hall.look)
-    found = files.sessions_of(hall.root, branch)
+    found = files.sessions_of(hall.root, branch, hall)
     for state in sorted(found, key=lambda s: not hall.is_known(s.ref)):  # one's own first, newest first
         if not complete or any(r.complete for r in state.rounds) or state.is_flat:
             return _state(hall, state.ref)
@@ -272,7 +272,7 @@ def history(every: bool, as_json: bool) -> None:
         refs = sorted(hall.sessions("review"), key=lambda r: r.id, reverse=True)
         states = [_state(hall, ref) for ref in refs]
     else:
-        states = files.sessions_of(hall.root, branch_of(hall.look))
+        states = files.sessions_of(hall.root, branch_of(hall.look), hall)
     rows = [_row(state, r.files, r.complete) for state in states for r in reversed(state.rounds)]
     if as_json:
         emit({"rounds": rows})
@@ -327,7 +327,7 @@ def progress(session: str | None, as_json: bool) -> None:
 def resolve(as_json: bool) -> None:
     """Say what the next run would do, and write nothing."""
     hall = here()
-    ref, found = files.resolve(hall.root, hall.look, branch_of(hall.look))
+    ref, found = files.resolve(hall.root, hall.look, branch_of(hall.look), hall)
     if as_json:
         emit(
             {
