@@ -561,3 +561,18 @@ def test_a_final_review_that_came_while_an_agent_was_at_work_counts_for_no_comma
     assert run_json(capfd, "resolve")[1]["complete_rounds"] == []
     assert [(r["complete"], r["verdict"]) for r in run_json(capfd, "history")[1]["rounds"]] == [(False, None)]
     assert run(capfd, "show")[0] == 2
+
+
+def test_no_link_of_the_repository_leads_out_of_it_to_requirements_or_a_diff(here, capfd, tmp_path):
+    (tmp_path / "secret.md").write_text("TOPSECRET\n")
+    (here / "req.md").symlink_to(tmp_path / "secret.md")
+    (here / "away").symlink_to(tmp_path)
+    (here / "x.diff").symlink_to(tmp_path / "secret.md")
+    (here / "near.md").write_text("It must add.\n")
+    (here / "link.md").symlink_to("near.md")
+    for words in (("--requirements", "req.md"), ("--requirements", "away/secret.md"), ("x.diff",)):
+        code, out, err = run(capfd, *words)
+        assert (code, out) == (2, "")
+        assert "leads out of the repository" in err
+    assert run(capfd, "--requirements", "link.md")[0] == 0
+    assert run(capfd, "--again", "--requirements", str(tmp_path / "secret.md"))[0] == 0

@@ -512,13 +512,15 @@ def close(root: Path, ref: SessionRef, now: str) -> None:
     documents.edit(ours.document(root / ref.folder, layout.STATE), change)
 
 
-def read_requirements(path: Path) -> str:
+def read_requirements(path: Path, root: Path) -> str:
     """The requirements of a file; UsageError when it cannot be read as text."""
+    _stay_inside(path, root)
     return _read(path, REQUIREMENTS_MAX, "requirements")
 
 
-def read_diff(path: Path) -> str:
+def read_diff(path: Path, root: Path) -> str:
     """A diff from a file; UsageError when it cannot be read."""
+    _stay_inside(path, root)
     return _read(path, GIVEN_MAX, "a diff")
 
 
@@ -560,3 +562,22 @@ def _read(path: Path, size_max: int, what: str) -> str:
     except OSError as e:
         raise UsageError(f"cannot read {str(path)!r}: {e.strerror}") from e
     return data.decode(errors="replace")
+
+
+def _stay_inside(path: Path, root: Path) -> None:
+    """A person may name a file anywhere; a link of the repository's that leads out of it is refused."""
+    if _leads_out(path, root):
+        words = "is behind a link that leads out of the repository; name the file itself"
+        raise UsageError(f"{str(path)!r} {words}")
+
+
+def _leads_out(path: Path, root: Path) -> bool:
+    """Whether a link inside the repository is on the path and points to somewhere outside."""
+    top = root.resolve()
+    try:
+        links = [p for p in (path.absolute(), *path.absolute().parents) if p.is_symlink()]
+        return any(
+            p.parent.resolve().is_relative_to(top) and not p.resolve().is_relative_to(top) for p in links
+        )
+    except (OSError, RuntimeError):  # a link that leads to itself
+        return True
