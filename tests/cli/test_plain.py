@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import pty
@@ -161,3 +162,24 @@ def test_on_a_forge_a_text_calls_nobody_closes_nothing_loads_nothing(text):
         r"@[\w-]|#\d|<[A-Za-z/!?]|!\[|GH-\d|\b(?:close|fix|resolve)[sd]?:?\s+(?:http|[\w.-]+/)", shown
     )
     assert shown.replace("\u200b", "") == text.replace("\u202e", "")
+
+
+@pytest.mark.parametrize(
+    "text", ["&commat;octocat", "&#x40;torvalds", "&#64;a", "&num;12", "`&commat;a`", "&#X40;a"]
+)
+def test_on_a_forge_an_entity_stands_for_nothing(text):
+    shown = for_forge(text)
+    assert html.unescape(shown) == shown
+    assert shown.replace("\u200b", "") == text
+
+
+def test_on_a_forge_what_is_escaped_already_stays_so():
+    assert for_forge("a &lt; b &amp; c") == "a &lt; b &amp; c"
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~~", "> ```", "- ``` "])
+def test_on_a_forge_nothing_is_offered_to_be_applied(fence):
+    for word in ("suggestion", "Suggestion", "suggestion:-0+1", "sugg\u00adestion"):
+        shown = for_forge(f"{fence}{word}\nevil()\n```")
+        assert "suggestion" not in shown.lower()
+        assert "evil()" in shown

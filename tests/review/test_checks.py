@@ -25,9 +25,18 @@ from rondel.workflows.feature.ending import _OPEN_BOX
 from rondel.workflows.review import checks
 from rondel.workflows.review.analysers import complexity, patterns, ruff, secrets, shellcheck
 from rondel.workflows.review.analysers.base import TYPES, ChangedFile
-from rondel.workflows.review.checks import analyse, answer, changed_lines, read_changed, without_secret
+from rondel.workflows.review.change import Changed, Kind
+from rondel.workflows.review.checks import (
+    analyse,
+    answer,
+    changed_lines,
+    read_changed,
+    without_secret,
+)
 from rondel.workflows.review.evidence import verify
 from rondel.workflows.review.findings import Category, Finding, parse_reviewer_json
+from rondel.workflows.review.markdown import fenced
+from rondel.workflows.review.prompting import unshown_block
 
 
 def program(
@@ -350,7 +359,7 @@ def test_a_missing_or_failing_analyser_is_named_with_its_files(tmp_path):
         (tmp_path / str(number)).mkdir()
         findings, text = review("performance", whole("a.py", BAD_PYTHON), tmp=tmp_path / str(number), run=run)
         assert findings == ()
-        assert "## Questions\n\n- Not checked: ruff" in text
+        assert "## Questions\n\n- Could not be checked: ruff" in text
         assert "`a.py`" in text
         assert "None of them could look at this change." in text
 
@@ -415,7 +424,7 @@ def test_odd_names_and_contents_do_no_harm(tmp_path):
         "ü/ß.py",
         "con.py",
     }
-    assert "Not checked: ruff" not in text
+    assert "be checked: ruff" not in text
 
 
 @dataclass
@@ -540,3 +549,58 @@ def test_patterns_are_quick_on_long_lines():
 def test_this_python_has_the_analysers():
     assert shellcheck.program()
     assert program([sys.executable, "-I", "-m", "ruff", "--version"])[0] == 0
+
+
+KEY = 'AWS = "AKIAIOSFODNN7EXAMPLF"\n'
+
+
+def test_secrets_are_found_in_text_that_no_reviewer_is_shown_and_nothing_lesser_is_said_of_it(tmp_path):
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor/a.py").write_text(f"import os\n# TODO: this\n{KEY}")
+    (tmp_path / "run.sh").write_bytes(b"#!/bin/sh\n# \0" + KEY.encode())
+    diff = "--- /dev/null\n+++ b/run.sh\n@@ -0,0 +1,2 @@\n+#!/bin/sh\n+# \ufffdAWS\n"
+    unshown = [Changed("vendor/a.py", "modified", 3, 0, Kind.VENDORED, wrote=((1, 3),))]
+    prompt = f"{fenced(diff, 'diff')}\n\n{unshown_block(unshown)}\n"
+    for kind, expected in (("security", {("vendor/a.py", 3), ("run.sh", 2)}), ("quality", set())):
+        text = answer(Seat(f"review.reviewer.{kind}-1", prompt, tmp_path), program)
+        found, _ = parse_reviewer_json(text, f"{kind}-1")
+        assert {(f.file, f.line) for f in found if f.category is Category.BLOCKER} == expected
+        assert {f.file for f in found if f.category is not Category.BLOCKER} <= {"run.sh"}
+
+
+def test_only_the_files_that_break_an_analyser_are_not_looked_at(tmp_path):
+    files = [whole(f"a{n}.py", KEY) for n in range(9)]
+    files[4] = whole("a4.py", f"{KEY}BOMB\n")
+    runs = []
+
+    def fragile(argv: Sequence[str], *, timeout_s: float = 60, **_: object) -> tuple[int, str, str]:
+        if "detect_secrets" in " ".join(argv):
+            runs.append(timeout_s)
+            if any(b"BOMB" in Path(name).read_bytes() for name in argv if name.startswith(str(tmp_path))):
+                raise RondelError("it was ended, by signal 9")
+        return program(argv, **_)
+
+    findings, text = review("security", *files, tmp=tmp_path, run=fragile)
+    assert {f.file for f in findings if f.category is Category.BLOCKER} == {f"a{n}.py" for n in range(9)} - {
+        "a4.py"
+    }
+    assert "Could not be checked: detect-secrets did not run: it was ended, by signal 9" in text
+    assert "not checked by it: `a4.py`" in text
+    assert "detect-secrets (8 files)" in text
+    assert len(runs) <= 2 * checks.RUNS_MAX
+    assert set(runs[1:7]) == {checks.AGAIN_S}
+
+
+def test_an_analyser_that_always_fails_is_run_a_bounded_number_of_times(tmp_path):
+    runs = []
+
+    def failing(argv: Sequence[str], **_: object) -> tuple[int, str, str]:
+        runs.append(argv)
+        return 1, "", "no"
+
+    _, text = review(
+        "performance", *(whole(f"a{n}.py", "x = 1\n") for n in range(40)), tmp=tmp_path, run=failing
+    )
+    assert len(runs) == checks.RUNS_MAX
+    assert "`a0.py`" in text
+    assert "and 30 more" in text

@@ -11,6 +11,7 @@ from rondel.workflows.review.aggregate import Item, aggregate, aggregation_docum
 from rondel.workflows.review.carry import Carried, Known, Since, link, settle
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.findings import Category, Finding, Severity
+from rondel.workflows.review.report import why
 from rondel.workflows.review.responses import (
     Answer,
     CarriedAnswer,
@@ -269,3 +270,11 @@ def test_a_finding_keeps_its_name_over_rounds():
     renamed, same = link([before], [now])
     assert same == {"C1": "F1"}
     assert (renamed[0].fingerprint, renamed[0].aliases) == ("c1", ("new",))
+
+
+def test_what_an_analyser_failed_on_is_no_approval():
+    said = review(questions="- Could not be checked: ruff ended with status 1: ; not checked by it: `a.py`")
+    by_checks = result_of([], [], {}, [], {"a-1": said}, {"a-1"})
+    assert by_checks.verdict is Verdict.NEEDS_DISCUSSION
+    assert why(by_checks) == "No blocker, but analysers failed on changed files."
+    assert result_of([], [], {}, [], {"a-1": said}).verdict is Verdict.APPROVE

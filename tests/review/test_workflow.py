@@ -27,6 +27,7 @@ from rondel.model.actions import Ask
 from rondel.model.outcomes import Ended
 from rondel.model.summary import Status
 from rondel.workflows.review import files
+from rondel.workflows.review.conclusion import conclusion
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.plan import plan
 from rondel.workflows.review.target import Kind, Target
@@ -501,3 +502,21 @@ def test_the_plan_asks_the_whole_team_at_once(feature):
     hall_of(feature, agent).drive(opened.ref)
     due = [a for a in plan(files.state_of(feature, opened.ref)) if isinstance(a, Ask)]
     assert len(due) == 6
+
+
+def test_every_file_that_no_reviewer_was_shown_is_named_with_the_reason(feature):
+    commit(feature, {"pic.png": b"\x89PNG\0\0", "big.txt": "a line of text\n" * 100_000}, "more")
+    _, state = run_review(feature, panel(lambda _: review()))
+    final = state.files.text(state.at.final)
+    assert "2 changed files were shown to no reviewer" in final
+    assert "## Not looked at\n" in final
+    assert "- pic.png: binary, added\n" in final
+    assert "- big.txt: large, added\n" in final
+    assert state.meta["not_looked_at"] == [
+        {"path": "big.txt", "status": "added", "reason": "large"},
+        {"path": "pic.png", "status": "added", "reason": "binary"},
+    ]
+    found = conclusion(state)
+    assert found.fields["not_looked_at"] == state.meta["not_looked_at"]
+    assert found.notes == ("2 changed files were shown to no reviewer: big.txt (large), pic.png (binary)",)
+    assert parse_review(final).findings == ()

@@ -96,7 +96,7 @@ def _round(hall: Hall, echo: Callable[[str], None]) -> ReviewState:
     wish = files.Wish(settings=hall.settings("review"), kind_of=lambda role: hall.config.agent_for(role).kind)
     opened = files.start(hall.root, hall.look, wish, hall)
     report = hall.drive(opened.ref, lease=opened.lease)
-    state = files.state_of(hall.root, opened.ref)
+    state = files.state_of(hall.root, opened.ref, hall)
     if report.exit_code or not state.is_complete:
         raise RondelError(f"the demo's review did not come to its end: {report.message}")
     echo((state.files.text(state.at.final) or "").rstrip())

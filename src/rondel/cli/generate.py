@@ -109,7 +109,15 @@ def init(
     )
     ask_consent(hall, "generate")
     _check_settings(hall)
-    ref = start(hall.root, wish, base=Path.cwd(), admits=hall.admits, ask=hall.ask, claim=hall.claim)
+    ref = start(
+        hall.root,
+        wish,
+        base=Path.cwd(),
+        admits=hall.admits,
+        ask=hall.ask,
+        claim=hall.claim,
+        files_of=hall.files,
+    )
     hall.begin(ref, new=True)
     _work_out(hall, ref)
     if as_json:

@@ -21,6 +21,7 @@ from rondel.cli.common import (
     json_option,
     print_markdown,
     say,
+    say_foreign,
     wait_option,
 )
 from rondel.cli.posting import post_round
@@ -137,12 +138,12 @@ def start(
 
 def _wish(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any]) -> files.Wish:
     asked = parse_target(target, pr, lambda name: Path(name).is_file())
-    given = files.read_diff(Path(asked.file)) if asked.kind is Kind.DIFF else ""
+    given = files.read_diff(Path(asked.file), hall.root) if asked.kind is Kind.DIFF else ""
     requirements = options.pop("requirements")
     return files.Wish(
         target=asked,
         given=given,
-        requirements=files.read_requirements(requirements) if requirements else None,
+        requirements=files.read_requirements(requirements, hall.root) if requirements else None,
         settings=hall.settings("review"),
         kind_of=lambda role: hall.config.agent_for(role).kind,
         **options,
@@ -171,7 +172,7 @@ def _session(hall: Hall, name: str | None, *, complete: bool = True) -> ReviewSt
     if name:
         return _state(hall, hall.find(name, "review"))
     branch = branch_of(hall.look)
-    found = files.sessions_of(hall.root, branch)
+    found = files.sessions_of(hall.root, branch, hall)
     for state in sorted(found, key=lambda s: not hall.is_known(s.ref)):  # one's own first, newest first
         if not complete or any(r.complete for r in state.rounds) or state.is_flat:
             return _state(hall, state.ref)
@@ -206,11 +207,14 @@ def show(number: int | None, session: str | None, sarif: Path | None, as_json: b
     """Print the final review of the last complete round."""
     hall = here()
     state = _session(hall, session)
+    say_foreign(hall, state.ref)
+    foreign = not hall.is_known(state.ref)
     if state.is_flat and number is None and not sarif:
         final = state.files.text("final.md") or ""
-        emit({"flat": True, **_parsed(final), "session": state.ref.name}) if as_json else print_markdown(
-            final
-        )
+        if as_json:
+            emit({"flat": True, **_parsed(final), "session": state.ref.name, "foreign": foreign})
+        else:
+            print_markdown(final)
         return
     at = _round(state, number)
     if sarif:
@@ -227,7 +231,7 @@ def show(number: int | None, session: str | None, sarif: Path | None, as_json: b
     body: dict[str, object] = dict(meta) if isinstance(meta, dict) else {"round": at.number, **_parsed(final)}
     body["made_by_rondel"] = by is Made.HERE
     body["findings"] = [e.document() for e in entries_of(state.files, at)]
-    emit({**body, "session": state.ref.name})
+    emit({**body, "session": state.ref.name, "foreign": foreign})
 
 
 @command.command()
@@ -238,11 +242,13 @@ def compare(rounds: tuple[int, ...], session: str | None, as_json: bool) -> None
     """Show what is new, fixed, reopened and persisting between two rounds: the last two, or N and M."""
     if len(rounds) not in (0, 2):
         raise UsageError(f"compare takes two rounds or none, not {len(rounds)}: rondel review compare 1 2")
-    state = _session(here(), session)
+    hall = here()
+    state = _session(hall, session)
+    say_foreign(hall, state.ref)
     first, second = rounds or (None, None)
     found = compare_rounds(state, first, second)
     if as_json:
-        emit({"session": state.ref.name, **found.document()})
+        emit({"session": state.ref.name, "foreign": not hall.is_known(state.ref), **found.document()})
         return
     print_comparison(state, found)
 
@@ -272,8 +278,13 @@ def history(every: bool, as_json: bool) -> None:
         refs = sorted(hall.sessions("review"), key=lambda r: r.id, reverse=True)
         states = [_state(hall, ref) for ref in refs]
     else:
-        states = files.sessions_of(hall.root, branch_of(hall.look))
-    rows = [_row(state, r.files, r.complete) for state in states for r in reversed(state.rounds)]
+        states = files.sessions_of(hall.root, branch_of(hall.look), hall)
+    rows = [
+        {**_row(state, r.files, r.complete), "foreign": foreign}
+        for state in states
+        for foreign in [not hall.is_known(state.ref)]
+        for r in reversed(state.rounds)
+    ]
     if as_json:
         emit({"rounds": rows})
         return
@@ -287,6 +298,7 @@ def history(every: bool, as_json: bool) -> None:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     verdict = row["verdict"] or ("unknown" if row["complete"] else "unfinished")
+    verdict += " (foreign)" if row["foreign"] else ""
     verdict += " (not made by Rondel)" if row["made_by_rondel"] is False else ""
     counts = [str(row["counts"].get(k, "")) for k in ("blockers", "should_fix", "suggestions")]
     return row["session"], str(row["round"]), verdict, *counts, str(len(row["reviewers"]))
@@ -314,10 +326,12 @@ def _row(state: ReviewState, at: RoundFiles, complete: bool) -> dict[str, Any]:
 @json_option
 def progress(session: str | None, as_json: bool) -> None:
     """Show the phases, the reviewers and the time of the round under way."""
-    state = _session(here(), session, complete=False)
+    hall = here()
+    state = _session(hall, session, complete=False)
+    say_foreign(hall, state.ref)
     found = progress_of(state, now())
     if as_json:
-        emit({**found.document()})
+        emit({**found.document(), "foreign": not hall.is_known(state.ref)})
         return
     click.echo("\n  ".join((found.session, *found.lines())))
 
@@ -327,11 +341,15 @@ def progress(session: str | None, as_json: bool) -> None:
 def resolve(as_json: bool) -> None:
     """Say what the next run would do, and write nothing."""
     hall = here()
-    ref, found = files.resolve(hall.root, hall.look, branch_of(hall.look))
+    ref, found = files.resolve(hall.root, hall.look, branch_of(hall.look), hall)
+    foreign = ref in hall.sessions("review") and not hall.is_known(ref)
+    if foreign:
+        say_foreign(hall, ref)
     if as_json:
         emit(
             {
                 "session": ref.name,
+                "foreign": foreign,
                 "current_round": found.current_round,
                 "new_round": found.new_round,
                 "complete_rounds": list(found.complete_rounds),
@@ -414,7 +432,9 @@ def post(pr: int | None, dry_run: bool, anyway: bool, number: int | None, sessio
     """Post the final review to GitHub through gh, with comments on lines. Nothing is posted twice."""
     hall = here()
     state = _session(hall, session)
-    if not dry_run:
+    if dry_run:
+        say_foreign(hall, state.ref)
+    else:
         hall.require_known(state.ref)
     at = _round(state, number)
     by = made(state.files, at)

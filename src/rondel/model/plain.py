@@ -19,6 +19,8 @@ _MARKS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0
 _KEPT = "\n\t\u200c\u200d"
 _APART = "\u200b"  # a space without a width: nothing is seen, and a word is no order any more
 _FORGE = (
+    (re.compile(r"&(?!(?:lt|gt|amp|quot);)(?=#|[A-Za-z][A-Za-z0-9]*+;)"), rf"&{_APART}"),
+    (re.compile(r"(`{3,}|~{3,})([ \t]*+)suggestion", re.IGNORECASE), r"\1\2text"),
     (re.compile(r"@(?=[\w-])"), rf"@{_APART}"),
     (re.compile(r"<(?=[A-Za-z/!?])"), rf"<{_APART}"),
     (re.compile(r"!(?=\[)"), rf"!{_APART}"),
@@ -54,7 +56,8 @@ def _code(char: str) -> str:
 def for_forge(text: str) -> str:
     """Markdown of somebody else's that calls nobody, closes nothing, loads nothing and holds no HTML.
 
-    It looks the same, also in code: the signs are only kept apart by a space without a width.
+    Nor does it offer a change to be applied. It looks the same, also in code: the signs are only kept
+    apart by a space without a width.
     """
     kept = "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
     for pattern, apart in _FORGE:

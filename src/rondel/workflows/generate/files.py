@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.resources import files as resources
@@ -18,6 +18,7 @@ from rondel.model.changes import Document
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.digests import digest
 from rondel.model.names import inside, is_safe_name, safe_name, slug
+from rondel.model.snapshot import Snapshot
 from rondel.model.times import stamp
 from rondel.model.workers import AskProgram, ask_nobody
 from rondel.model.workflow import Claim, SessionRef, unclaimed
@@ -37,6 +38,8 @@ SOURCES_MAX = 500
 INPUT_MAX = 1_000_000
 NAMES = 20
 SHARED = ("entity", "table", "bounded_context", "package", "base_package", "tenant_column", "description")
+
+FilesOf = Callable[[SessionRef], Snapshot]
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,16 @@ def start(
     admits: Admits = admits_nothing,
     ask: AskProgram = ask_nobody,
     claim: Claim = unclaimed,
+    files_of: FilesOf | None = None,
 ) -> SessionRef:
     """A new session: everything is checked before anything is written; `session.json` comes last.
 
     Paths in the wish are relative to `base`, the repository when not given. A profile of the
-    repository's is run, by `ask`, where `admits` says that the person consented to it.
+    repository's is run, by `ask`, where `admits` says that the person consented to it. Another
+    session is read by `files_of`, which leaves out what does not count.
     """
     profile = load_profile(wish.profile, root, admits, ask)
-    sources, inherited = _sources(root, wish, base or root)
+    sources, inherited = _sources(root, wish, base or root, files_of)
     context: dict[str, Any] = {**inherited, **wish.context}
     if wish.with_tests:
         context["with_tests"] = True
@@ -179,12 +184,14 @@ def _leave_texts(folder: Path, texts: Mapping[str, str]) -> None:
 # -- sources ------------------------------------------------------------------------------------
 
 
-def _sources(root: Path, wish: Wish, base: Path) -> tuple[dict[str, str], dict[str, Any]]:
+def _sources(
+    root: Path, wish: Wish, base: Path, files_of: FilesOf | None
+) -> tuple[dict[str, str], dict[str, Any]]:
     """The code of another session or of the project, and what its session says about it."""
     found: dict[str, str] = {}
     inherited: dict[str, Any] = {}
     if wish.source_session:
-        source = find_session(root, wish.source_session)
+        source = find_session(root, wish.source_session, files_of)
         found |= finished_code(source)
         context = source.session.context if source.session else {}
         inherited = {k: context[k] for k in SHARED if k in context}
@@ -216,7 +223,7 @@ def _matching(root: Path, base: Path, pattern: str) -> Iterator[tuple[str, str]]
             return
 
 
-def find_session(root: Path, name: str) -> State:
+def find_session(root: Path, name: str, files_of: FilesOf | None = None) -> State:
     """A session by any unique part of its id."""
     parent = root / layout.SESSIONS
     there = [name for name in paths.names(parent) if is_safe_name(name)]
@@ -227,7 +234,7 @@ def find_session(root: Path, name: str) -> State:
         )
         raise UsageError(f"--source-session {name!r} {words}")
     ref = SessionRef("generate", names[0], f"{layout.SESSIONS}/{names[0]}")
-    return read(DiskSnapshot(parent / names[0]), ref)
+    return read(files_of(ref) if files_of else DiskSnapshot(parent / names[0]), ref)
 
 
 def finished_code(state: State) -> dict[str, str]:

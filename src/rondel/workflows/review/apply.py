@@ -278,6 +278,9 @@ def _final(state: ReviewState, outcome: Outcome) -> Sequence[Change]:
         "branch": about.pins.branch,
         "target": {"label": about.pins.label, "base": about.pins.base, "head": about.pins.head},
         "quick": about.quick,
+        "not_looked_at": [
+            {"path": f.path, "status": f.status, "reason": f.kind.value} for f in about.change.unshown
+        ],
         "started_at": state.request.opened_at,
         "completed_at": stamp(outcome.finished_at) if outcome.finished_at else "",
     }

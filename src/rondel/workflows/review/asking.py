@@ -71,7 +71,11 @@ def _given_context(state: ReviewState) -> str:
 def _reviewer(state: ReviewState, name: str) -> str:
     if state.is_mechanical(name):
         # Analysers read the whole change; what is too long for a model is not too long for them.
-        return prompting.fill("checks", {"change": fenced(state.change.diff, "diff")})
+        change = state.change
+        return prompting.fill(
+            "checks",
+            {"change": fenced(change.diff, "diff"), "unshown": prompting.unshown_block(change.unshown)},
+        )
     slots = _common(state) | {
         "persona": persona_of(_seat(state, name)),
         "guidance": marked("guidance", state.part_text("guidance.md") or ""),

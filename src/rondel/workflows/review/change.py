@@ -1,17 +1,19 @@
 """The change under review: what it touches, and what of its diff goes into a prompt.
 
-Generated, vendored, binary and oversized files are named with their size, never pasted. A
-prompt has a configured size; whatever does not fit is said to be left out.
+Generated, vendored, binary and oversized files are named with their size, never pasted. What a
+change says of its own files counts for nothing: one is generated or vendored where there were such
+files at its place before. A prompt has a configured size; whatever does not fit is said to be left out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fnmatch import fnmatch
+from fnmatch import translate
 from functools import cached_property
+from typing import NamedTuple
 
 from rondel.model.changes import Document, Json
 from rondel.workflows.review.diffs import FileDiff, parse_diff
@@ -26,6 +28,7 @@ _GENERATED = (
     *("*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py", "*.pb.go", "*.pb.cc", "*.pb.h", "*.g.dart", "*.g.cs"),
     *("*.generated.*", "*_generated.*", "zz_generated*"),
 )
+_GENERATED_NAME = re.compile("|".join(f"(?P<p{n}>{translate(p)})" for n, p in enumerate(_GENERATED)))
 
 
 class Kind(StrEnum):
@@ -49,9 +52,11 @@ class Changed:
     removed: int = 0
     kind: Kind = Kind.TEXT
     old_path: str | None = None
+    wrote: tuple[tuple[int, int], ...] = ()  # of text that is not shown: the lines of the change, from and to
 
     def document(self) -> Document:
         """As JSON; `changed_of` reads it back."""
+        lines: list[Json] = [[first, last] for first, last in self.wrote]
         return {
             "path": self.path,
             "status": self.status,
@@ -59,12 +64,18 @@ class Changed:
             "removed": self.removed,
             "kind": self.kind.value,
             "old_path": self.old_path,
+            **({"wrote": lines} if lines else {}),
         }
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether reviewers see its diff."""
+        return self.kind is Kind.TEXT
 
     def line(self) -> str:
         """As one line for people and agents."""
         moved = f" (from {self.old_path})" if self.old_path else ""
-        why = "" if self.kind is Kind.TEXT else f" [{self.kind.value}, not shown]"
+        why = "" if self.is_shown else f" [{self.kind.value}, not shown]"
         return " ".join(f"{self.path}{moved}: {self.status}, +{self.added} -{self.removed}{why}".splitlines())
 
 
@@ -79,12 +90,41 @@ def changed_of(document: object) -> Changed | None:
         str(document.get("status", "modified")),
         kind=Kind(kind) if kind in set(Kind) else Kind.TEXT,
         old_path=old if isinstance(old, str) else None,
+        wrote=tuple(_ranges(document.get("wrote"))),
         **numbers,
     )
 
 
-def kind_of(path: str, attributes: Mapping[str, str] | None = None) -> Kind:
-    """What a path alone says about its file; `.gitattributes` (linguist) has the last word."""
+def _ranges(value: object) -> Iterable[tuple[int, int]]:
+    for item in _items(value):
+        match item:
+            case [int(first), int(last)]:
+                yield first, last
+
+
+class Claim(NamedTuple):
+    """What a path says of its file, and for which place: the same there before is what makes it true."""
+
+    kind: Kind
+    folder: str
+    pattern: str = ""
+
+
+def claim_of(path: str) -> Claim | None:
+    """Whether a path says that its file is vendored or generated."""
+    if found := _VENDORED.search(path):
+        return Claim(Kind.VENDORED, path[: found.end()])
+    folder, _, name = path.rpartition("/")
+    match = _GENERATED_NAME.match(name)
+    return Claim(Kind.GENERATED, folder, match.lastgroup or "") if match else None
+
+
+def kind_of(
+    path: str,
+    attributes: Mapping[str, str] | None = None,
+    is_true: Callable[[Claim], bool] = lambda _: True,
+) -> Kind:
+    """What a path says about its file, where that is true; `.gitattributes` (linguist) has the last word."""
     said = attributes or {}
     if said.get("linguist-vendored") in ("set", "true"):
         return Kind.VENDORED
@@ -92,21 +132,18 @@ def kind_of(path: str, attributes: Mapping[str, str] | None = None) -> Kind:
         return Kind.GENERATED
     if said.get("linguist-generated") in ("unset", "false"):
         return Kind.TEXT
-    if _VENDORED.search(path):
-        return Kind.VENDORED
-    name = path.rpartition("/")[2]
-    return Kind.GENERATED if any(fnmatch(name, pattern) for pattern in _GENERATED) else Kind.TEXT
+    claim = claim_of(path)
+    return claim.kind if claim and is_true(claim) else Kind.TEXT
 
 
 def short_of(file: FileDiff) -> Changed:
-    """What a diff shows of a file, in short."""
-    lines = [line for hunk in file.hunks for line in hunk.lines]
-    kind = Kind.BINARY if file.binary else kind_of(file.path)
+    """What a diff shows of a file, in short. It was there before where a line of it is shown that was."""
+    there = file.status == "modified" and file.has_before
+    kind = Kind.BINARY if file.binary else kind_of(file.path, is_true=lambda _: there)
     if kind is Kind.TEXT and file.looks_generated():
         kind = Kind.GENERATED
-    added = sum(line.startswith("+") for line in lines)
-    removed = sum(line.startswith("-") for line in lines)
-    return Changed(file.path, file.status, added, removed, kind, file.old_path)
+    wrote = () if kind is Kind.TEXT else file.wrote
+    return Changed(file.path, file.status, *file.counts, kind, file.old_path, wrote)
 
 
 @dataclass(frozen=True)
@@ -182,6 +219,11 @@ class Change:
     def paths(self) -> tuple[str, ...]:
         """Every changed path."""
         return tuple(f.path for f in self.files)
+
+    @cached_property
+    def unshown(self) -> tuple[Changed, ...]:
+        """The files whose diff no reviewer sees."""
+        return tuple(f for f in self.files if not f.is_shown)
 
     def file(self, path: str | None) -> FileDiff | None:
         """The diff of one file, where it is shown."""

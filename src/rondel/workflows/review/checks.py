@@ -19,6 +19,7 @@ from typing import Protocol
 
 from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
+from rondel.model import jsons
 from rondel.model.names import inside
 from rondel.model.trouble import machine
 from rondel.workflows.review.analysers.base import TYPES, Analyser, ChangedFile, Hit, Looked, Run
@@ -31,14 +32,20 @@ from rondel.workflows.review.analysers.shellcheck import SHELLCHECK
 from rondel.workflows.review.diffs import parse_diff
 from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.markdown import fenced
+from rondel.workflows.review.result import FAILED
 
 ANALYSERS: tuple[Analyser, ...] = (RUFF, SHELLCHECK, SECRETS, COMPLEXITY, PARSABLE, PATTERN)
+ON_ALL = (SECRETS, PATTERN)  # also on text that reviewers are not shown, where only what is grave counts
+GRAVE = (Category.BLOCKER, Category.SHOULD_FIX)
 FILES_MAX = 1_000
+TOO_MANY = f"more than {FILES_MAX} files changed"
 FILE_BYTES_MAX = 1_000_000
 HITS_MAX = 100
 SPAN_MAX = 50
 QUOTE_MAX = 300
 NAMED_MAX = 10
+RUNS_MAX = 24  # of one analyser, where files break it
+AGAIN_S = 20.0  # for each run after the first
 PASSWORDS = ("S105", "S106", "S107")  # ruff's words for what the secrets scanner says with more certainty
 
 
@@ -66,21 +73,40 @@ def answer(asked: Asked, run: Run) -> str:
     seat = asked.role.removeprefix("review.reviewer.")
     if seat == asked.role:
         raise UsageError(f"checks can be a reviewer, not {asked.role}; give that role another agent")
-    lines = changed_lines(_diff(asked.prompt))
+    shown, unshown = _blocks(asked.prompt)
+    lines = changed_lines(shown)
     files, skipped = read_changed(asked.cwd, lines)
+    more, skipped_too = read_changed(
+        asked.cwd, {path: found for path, found in unshown.items() if path not in lines}
+    )
+    files += [replace(file, shown=False) for file in more]
+    skipped += skipped_too
     with tempfile.TemporaryDirectory(prefix="rondel-checks-") as scratch:
-        shown = partial(run, shown=(scratch,))
-        return analyse(re.sub(r"-\d+$", "", seat), files, shown, Path(scratch), skipped)
+        runs = partial(run, shown=(scratch,))
+        return analyse(re.sub(r"-\d+$", "", seat), files, runs, Path(scratch), skipped)
 
 
-def _diff(prompt: str) -> str:
+def _blocks(prompt: str) -> tuple[str, dict[str, frozenset[int]]]:
+    """The diff of a prompt, and the changed lines of the text that is not shown."""
+    diff, after = _diff(prompt)
+    found = re.search(r"^`{3,}unshown\n(.*)$", after, re.MULTILINE)
+    listed = jsons.load(found[1]) if found else {}
+    return diff, {
+        str(path): frozenset(n for first, last in pairs for n in range(first, last + 1))
+        for path, pairs in listed.items()
+    }
+
+
+def _diff(prompt: str) -> tuple[str, str]:
+    """The diff of a prompt, and what comes after it."""
     lines = prompt.split("\n")
     closings = {line: at for at, line in enumerate(lines) if line.startswith("```")}  # the last of each
     for start, line in enumerate(lines):
         fence = line.removesuffix("diff")
         is_opening = fence != line and fence.startswith("```") and not fence.strip("`")
         if is_opening and closings.get(fence, -1) > start:
-            return "".join(f"{one}\n" for one in lines[start + 1 : lines.index(fence, start)])
+            end = lines.index(fence, start)
+            return "".join(f"{one}\n" for one in lines[start + 1 : end]), "\n".join(lines[end + 1 :])
     raise RondelError("the prompt holds no diff; checks read the change from a block fenced as diff")
 
 
@@ -94,18 +120,21 @@ def changed_lines(diff: str) -> dict[str, frozenset[int]]:
 
 
 def read_changed(root: Path, lines: Mapping[str, frozenset[int]]) -> tuple[list[ChangedFile], list[str]]:
-    """The changed files as they are in the checkout, and those that were not read, with the reason."""
+    """The changed files as they are in the checkout, and those that were not read, with the reason.
+
+    A zero byte is left out, as a shell does: it hides nothing.
+    """
     files: list[ChangedFile] = []
     skipped: list[str] = []
     for path in sorted(lines):
         if len(files) >= FILES_MAX:
-            skipped.append(f"`{path}`: more than {FILES_MAX} files changed")
+            skipped.append(f"`{path}`: {TOO_MANY}")
             continue
         data, why = _read(root, path)
         if data is None:
             skipped.append(f"`{path}`: {why}")
         else:
-            files.append(ChangedFile(path, data, lines[path]))
+            files.append(ChangedFile(path, data.replace(b"\0", b""), lines[path]))
     return files, skipped
 
 
@@ -129,6 +158,7 @@ class _Seen:
     left_out: int
     used: tuple[str, ...]  # `ruff (3 files)`
     not_seen: tuple[str, ...]
+    failed: tuple[str, ...] = ()  # what should have been looked at, and was not
 
 
 def analyse(
@@ -144,26 +174,51 @@ def _see(kind: str, files: Sequence[ChangedFile], run: Run, scratch: Path, skipp
     hits: list[Hit] = []
     used, trouble, covered = [], [], set[str]()
     for analyser in (a for a in ANALYSERS if kind in a.kinds):
-        wanted = [file for file in files if analyser.wants(file)]
+        wanted = [f for f in files if analyser.wants(f) and (f.shown or analyser in ON_ALL)]
         if not wanted:
             continue
         looked = _look(analyser, wanted, run, scratch / analyser.name)
         covered |= looked.covered
         hits += (hit for hit in looked.hits if kind in hit.kinds)
-        if looked.trouble:
-            trouble.append(f"{looked.trouble}; not checked by it: {_named([f.path for f in wanted])}")
-        else:
-            used.append(f"{analyser.name} ({_files(len(wanted))})")
-    unknown = [file.path for file in files if file.path not in covered and file.is_code]
-    if unknown and not trouble:
-        trouble.append(f"no analyser for {kind} covers: {_named(unknown)}")
+        left = [file.path for file in wanted if file.path not in looked.covered]
+        if left:
+            trouble.append(f"{looked.trouble}; not checked by it: {_named(left)}")
+        if len(left) < len(wanted):
+            used.append(f"{analyser.name} ({_files(len(wanted) - len(left))})")
+    beyond = [text for text in skipped if text.endswith(TOO_MANY)]
+    failed = (*trouble, *beyond[:NAMED_MAX])
+    skipped = [text for text in skipped if text not in beyond]
+    unknown = [file.path for file in files if file.path not in covered and file.is_code and file.shown]
+    seen = [f"no analyser for {kind} covers: {_named(unknown)}"] if unknown and not trouble else []
     kept = _on_changed_lines(hits, files)
     hidden = _secret_lines([file for _, file in kept[:HITS_MAX]], run, scratch / "hidden")
     findings = tuple(_finding(hit, file, hidden) for hit, file in kept[:HITS_MAX])
-    return _Seen(findings, max(0, len(kept) - HITS_MAX), tuple(used), (*trouble, *skipped[:NAMED_MAX]))
+    return _Seen(findings, max(0, len(kept) - HITS_MAX), tuple(used), (*seen, *skipped[:NAMED_MAX]), failed)
 
 
 def _look(analyser: Analyser, files: Sequence[ChangedFile], run: Run, scratch: Path) -> Looked:
+    """What an analyser finds. Where it fails it looks again at half of the files, and so on.
+
+    So only the files that break it are not looked at, as long as it needs no more than `RUNS_MAX` runs.
+    """
+    scratch.mkdir()
+    due = [tuple(files)]
+    found = Looked()
+    runs = 0
+    while due and runs < RUNS_MAX:
+        part = due.pop(0)
+        runs += 1
+        limited = run if runs == 1 else partial(run, timeout_s=AGAIN_S)
+        looked = _look_once(analyser, part, limited, scratch / str(runs))
+        if looked.trouble and len(part) > 1:
+            due += [part[: len(part) // 2], part[len(part) // 2 :]]
+        found = Looked(
+            (*found.hits, *looked.hits), found.covered | looked.covered, found.trouble or looked.trouble
+        )
+    return found
+
+
+def _look_once(analyser: Analyser, files: Sequence[ChangedFile], run: Run, scratch: Path) -> Looked:
     scratch.mkdir()
     try:
         return analyser.look(files, scratch, run)
@@ -175,9 +230,13 @@ def _secret_lines(files: Iterable[ChangedFile], run: Run, scratch: Path) -> froz
     """Where a secret stands: such a line is quoted by nobody, whatever else is wrong with it."""
     wanted = [f for f in {file.path: file for file in files}.values() if SECRETS.wants(f)]
     looked = _look(SECRETS, wanted, run, scratch) if wanted else Looked()
-    if looked.trouble:  # nobody looked: any line may be one
-        return frozenset((file.path, line) for file in wanted for line in file.changed)
-    return frozenset((hit.path, hit.line) for hit in looked.hits)
+    blind = [file for file in wanted if file.path not in looked.covered]  # any line of theirs may be one
+    return frozenset(
+        (
+            *((hit.path, hit.line) for hit in looked.hits),
+            *((file.path, line) for file in blind for line in file.changed),
+        )
+    )
 
 
 def _on_changed_lines(hits: Iterable[Hit], files: Sequence[ChangedFile]) -> list[tuple[Hit, ChangedFile]]:
@@ -186,6 +245,8 @@ def _on_changed_lines(hits: Iterable[Hit], files: Sequence[ChangedFile]) -> list
     found: dict[tuple[str, int, str], tuple[Hit, ChangedFile]] = {}
     for hit in hits:
         file = by_path[hit.path]
+        if not file.shown and hit.category not in GRAVE:
+            continue
         span = range(hit.line, min(hit.line_end or hit.line, hit.line + SPAN_MAX) + 1)
         touched = [number for number in span if number in file.changed]
         if touched:
@@ -249,7 +310,9 @@ def _render(kind: str, seen: _Seen, count: int) -> str:
     if seen.left_out:
         words.append(f"{seen.left_out} more, no graver than these, are left out.")
     well = f"Nothing was found by {', '.join(seen.used)}." if seen.used and not number else ""
-    return _document(" ".join(words), seen.findings, well, [f"Not checked: {text}" for text in seen.not_seen])
+    questions = [f"{FAILED}{text}" for text in seen.failed]
+    questions += [f"Not checked: {text}" for text in seen.not_seen]
+    return _document(" ".join(words), seen.findings, well, questions)
 
 
 def _document(summary: str, findings: Sequence[Finding], well: str, questions: Sequence[str]) -> str:

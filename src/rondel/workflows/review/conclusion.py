@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from rondel.model.conclusion import Conclusion
 from rondel.workflows.review.read import ReviewState
+from rondel.workflows.review.report import unshown_words
 from rondel.workflows.review.signing import Made
+
+NAMED_MAX = 20
 
 
 def conclusion(state: ReviewState) -> Conclusion:
@@ -19,9 +22,19 @@ def conclusion(state: ReviewState) -> Conclusion:
     return Conclusion(
         approved=here and state.meta.get("verdict") == "APPROVE",
         document=state.files.text(state.at.final) or "",
-        notes=() if here else (words,),
+        notes=(*(() if here else (words,)), *_unshown(state)),
         fields=_fields(state),
     )
+
+
+def _unshown(state: ReviewState) -> tuple[str, ...]:
+    """Which files nobody was shown, in one line."""
+    found = state.change.unshown
+    if not found:
+        return ()
+    more = f" and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
+    names = ", ".join(f"{file.path} ({file.kind.value})" for file in found[:NAMED_MAX])
+    return (" ".join(f"{unshown_words(state.change)}: {names}{more}".splitlines()),)
 
 
 def _fields(state: ReviewState) -> dict[str, object]:
@@ -32,6 +45,7 @@ def _fields(state: ReviewState) -> dict[str, object]:
         "complete": complete,
         "verdict": meta.get("verdict"),
         "counts": meta.get("synthesis_counts"),
+        "not_looked_at": meta.get("not_looked_at") or [],
         "final": f"{state.ref.folder}/{state.at.final}" if complete else None,
         "made_by_rondel": state.made is Made.HERE if complete else None,
     }

@@ -106,7 +106,9 @@ class Owner(Protocol):
         ...
 
 
-def place(root: Path, branch: str, day: date, taken: Container[str] = ()) -> SessionRef:
+def place(
+    root: Path, branch: str, day: date, taken: Container[str] = (), owner: Owner | None = None
+) -> SessionRef:
     """The session of a branch on a day, whether it is there yet or not.
 
     Two branches that would share a folder get different ones: the branch is recorded in
@@ -115,7 +117,7 @@ def place(root: Path, branch: str, day: date, taken: Container[str] = ()) -> Ses
     for again in range(1, AGAIN_MAX):
         name = session_name(day, branch, again)
         ref = SessionRef(Review.name, name, f"{layout.SESSIONS}/{name}")
-        state = state_of(root, ref)
+        state = state_of(root, ref, owner)
         if ref.folder not in taken and state.branch in (None, branch) and not state.is_flat:
             return ref
     raise UsageError(
@@ -123,22 +125,22 @@ def place(root: Path, branch: str, day: date, taken: Container[str] = ()) -> Ses
     )
 
 
-def state_of(root: Path, ref: SessionRef) -> ReviewState:
-    """What the files of a session show."""
-    return ReviewState(ref, DiskSnapshot(root / ref.folder))
+def state_of(root: Path, ref: SessionRef, owner: Owner | None = None) -> ReviewState:
+    """What the files of a session show; to its owner, as far as they count."""
+    return ReviewState(ref, owner.files(ref) if owner else DiskSnapshot(root / ref.folder))
 
 
-def resolve(root: Path, look: Look, branch: str) -> tuple[SessionRef, Resolution]:
+def resolve(root: Path, look: Look, branch: str, owner: Owner | None = None) -> tuple[SessionRef, Resolution]:
     """What the next run would do. Writes nothing."""
-    state = state_of(root, place(root, branch, _today(look)))
-    if not state.rounds and (earlier := _unfinished(root, branch)):
+    state = state_of(root, place(root, branch, _today(look), owner=owner), owner)
+    if not state.rounds and (earlier := _unfinished(root, branch, owner)):
         state = _about(earlier, pin(Target(), look, dry=True), look) or state
     return state.ref, state.resolution
 
 
-def sessions_of(root: Path, branch: str) -> list[ReviewState]:
+def sessions_of(root: Path, branch: str, owner: Owner | None = None) -> list[ReviewState]:
     """The sessions of a branch, newest first."""
-    found = [state_of(root, ref) for ref in Review().sessions(DiskSnapshot(root))]
+    found = [state_of(root, ref, owner) for ref in Review().sessions(DiskSnapshot(root))]
     ours = [s for s in found if s.branch == branch or (s.branch is None and _named_for(s.ref.id, branch))]
     return sorted(ours, key=lambda s: (layout.day_of(s.ref.id) or "", s.ref.id), reverse=True)
 
@@ -176,22 +178,22 @@ def start(root: Path, look: Look, wish: Wish, owner: Owner | None = None) -> Ope
     wish = replace(wish, personas=personas_of(root, pins, look))
     _team(wish)
     taken = _brought(pins, look, owner)
-    state = state_of(root, place(root, pins.branch, _today(look), taken))
+    state = state_of(root, place(root, pins.branch, _today(look), taken, owner), owner)
     under_way = bool(state.rounds) and not state.is_complete and not wish.restart
     if not under_way and _is_nothing(pins, look):
         raise nothing(wish.target, pins.left_out)
     files.make_folder(root / layout.SESSIONS)
     with locked(root / layout.SESSIONS):
-        state = state_of(root, place(root, pins.branch, _today(look), taken))
+        state = state_of(root, place(root, pins.branch, _today(look), taken, owner), owner)
         if not state.rounds and not wish.restart:
-            earlier = [s for s in _unfinished(root, pins.branch) if s.ref.folder not in taken]
+            earlier = [s for s in _unfinished(root, pins.branch, owner) if s.ref.folder not in taken]
             state = _about(earlier, pins, look) or state
         if not paths.is_folder(root / state.ref.folder):  # nobody can drive it before we leave the lock
             opened = _open(root, state, wish, pins, look, owner)
             return replace(opened, lease=hold(opened.ref) if hold else None)
         with ExitStack() as stack:
             lease = stack.enter_context(hold(state.ref)) if hold else None
-            opened = _resume_or_open(root, state_of(root, state.ref), wish, pins, look, owner)
+            opened = _resume_or_open(root, state_of(root, state.ref, owner), wish, pins, look, owner)
             if hold:
                 stack.pop_all()
                 return replace(opened, lease=lease)
@@ -218,7 +220,7 @@ def _resume_or_open(
         if not wish.restart:
             return _go_on(root, state, wish, pins, look, owner)
         _set_round_aside(root, state)
-        state = state_of(root, state.ref)
+        state = state_of(root, state.ref, owner)
     return _open(root, state, wish, pins, look, owner)
 
 
@@ -227,11 +229,11 @@ def _is_nothing(pins: Pins, look: Look) -> bool:
     return not parse_diff(pins.given) if pins.given else is_empty(pins.base, pins.head, look)
 
 
-def _unfinished(root: Path, branch: str) -> list[ReviewState]:
+def _unfinished(root: Path, branch: str, owner: Owner | None) -> list[ReviewState]:
     """The sessions of a branch whose last round can be gone on with, newest first."""
     return [
         s
-        for s in sessions_of(root, branch)
+        for s in sessions_of(root, branch, owner)
         if s.rounds and s.pins and not s.is_complete and not s.is_closed and not s.is_flat
     ]
 
@@ -348,10 +350,7 @@ def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look, ow
 
 def _counting(root: Path, branch: str, owner: Owner | None) -> list[ReviewState]:
     """The sessions of a branch that are the owner's, as far as they count, newest first."""
-    found = sessions_of(root, branch)
-    if owner is None:
-        return found
-    return [ReviewState(s.ref, owner.files(s.ref)) for s in found if owner.is_recorded(s.ref)]
+    return [s for s in sessions_of(root, branch, owner) if owner is None or owner.is_recorded(s.ref)]
 
 
 def _keep_accepted(root: Path, state: ReviewState, branch: str, owner: Owner | None) -> None:
@@ -513,13 +512,15 @@ def close(root: Path, ref: SessionRef, now: str) -> None:
     documents.edit(ours.document(root / ref.folder, layout.STATE), change)
 
 
-def read_requirements(path: Path) -> str:
+def read_requirements(path: Path, root: Path) -> str:
     """The requirements of a file; UsageError when it cannot be read as text."""
+    _stay_inside(path, root)
     return _read(path, REQUIREMENTS_MAX, "requirements")
 
 
-def read_diff(path: Path) -> str:
+def read_diff(path: Path, root: Path) -> str:
     """A diff from a file; UsageError when it cannot be read."""
+    _stay_inside(path, root)
     return _read(path, GIVEN_MAX, "a diff")
 
 
@@ -561,3 +562,22 @@ def _read(path: Path, size_max: int, what: str) -> str:
     except OSError as e:
         raise UsageError(f"cannot read {str(path)!r}: {e.strerror}") from e
     return data.decode(errors="replace")
+
+
+def _stay_inside(path: Path, root: Path) -> None:
+    """A person may name a file anywhere; a link of the repository's that leads out of it is refused."""
+    if _leads_out(path, root):
+        words = "is behind a link that leads out of the repository; name the file itself"
+        raise UsageError(f"{str(path)!r} {words}")
+
+
+def _leads_out(path: Path, root: Path) -> bool:
+    """Whether a link inside the repository is on the path and points to somewhere outside."""
+    top = root.resolve()
+    try:
+        links = [p for p in (path.absolute(), *path.absolute().parents) if p.is_symlink()]
+        return any(
+            p.parent.resolve().is_relative_to(top) and not p.resolve().is_relative_to(top) for p in links
+        )
+    except (OSError, RuntimeError):  # a link that leads to itself
+        return True

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rondel.errors import GitError, RondelError
 from rondel.model.refs import END
 from rondel.model.workflow import Look
-from rondel.workflows.review.change import Change, Changed, Kind, kind_of, short_of
+from rondel.workflows.review.analysers.base import is_source
+from rondel.workflows.review.change import Change, Changed, Claim, Kind, claim_of, kind_of, short_of
 from rondel.workflows.review.diffs import FileDiff, parse_diff
 from rondel.workflows.review.evidence import QUOTE_MIN
 from rondel.workflows.review.target import Kind as TargetKind
@@ -18,8 +20,10 @@ DIFF_MAX = 8_000_000  # characters of diff that are kept for a round
 FILE_MAX = 1_000_000  # bytes of a file, before or after, that is still shown
 COMMITS_MAX = 100
 SINCE_MAX = 200_000
+UNSHOWN_MAX = 1_000  # files that are not shown and of which the changed lines are known
 _BATCH = 100
-_GENERATED = ("linguist-generated", "linguist-vendored")  # attributes
+_BATCH_BYTES = 20_000_000
+_ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
 _PLAIN = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", "-U5", "--ignore-submodules=dirty")
 _WORDS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "copied", "T": "type-changed"}
@@ -28,14 +32,27 @@ _WORDS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "c
 def look_at_change(base: str, head: str, look: Look) -> Change:
     """The change between two commits, within bounds whatever its size.
 
-    The attributes of its base say what is generated or binary: a change does not hide itself.
+    Its base says what is generated, vendored or binary, by its attributes and by what is there: a
+    change does not hide itself.
     """
     entries = list(_raw(base, head, look))
     counts = _numstat(base, head, look)
     attributes = _attributes(base, [entry.path for entry in entries], look)
-    large = _large(entries, look)
-    files = [_in_short(entry, counts, attributes, large) for entry in entries]
+    sizes = _sizes(entries, look)
+    binary = [entry for entry in entries if counts.get(entry.path, (0, 0)) is None]
+    counts |= dict.fromkeys(_as_text(binary, attributes, sizes, look), (0, 0))  # its diff has the numbers
+    true = _true_claims(base, entries, look)
+    files = [
+        _in_short(
+            entry,
+            counts.get(entry.path, (0, 0)),
+            kind_of(entry.path, attributes.get(entry.path), true.__contains__),
+            is_large=_size(entry, sizes) > FILE_MAX,
+        )
+        for entry in entries
+    ]
     diff, files, notes = _diff_within(base, head, files, look)
+    files = _with_lines(base, head, files, {entry.path: _size(entry, sizes) for entry in entries}, look)
     commits = look.git(
         "log", "--no-color", "--format=%h %s", f"--max-count={COMMITS_MAX}", END, f"{base}..{head}"
     ).splitlines()
@@ -121,38 +138,98 @@ def _attributes(base: str, paths: Sequence[str], look: Look) -> dict[str, dict[s
     if not paths:
         return found
     stdin = "".join(f"{path}\0" for path in paths)
-    words = ("check-attr", "-z", "--stdin", *_GENERATED)
+    words = ("check-attr", "-z", "--stdin", *_ATTRIBUTES)
     fields = look.git_with_attributes(base, *words, stdin=stdin, check=False).split("\0")
     for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         found.setdefault(path, {})[name] = value
     return found
 
 
-def _large(entries: Sequence[_Entry], look: Look) -> set[str]:
-    """The blobs that are too large to be shown."""
+def _sizes(entries: Sequence[_Entry], look: Look) -> dict[str, int]:
+    """The size of each blob, in bytes."""
     blobs = sorted({blob for entry in entries for blob in entry.blobs if set(blob) != {"0"}})
     stdin = "".join(f"{blob}\n" for blob in blobs)
     out = look.git("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=stdin)
-    sizes = (line.split() for line in out.splitlines())
-    return {row[0] for row in sizes if len(row) == 2 and row[1].isdigit() and int(row[1]) > FILE_MAX}  # noqa: PLR2004 - name and size
+    rows = (line.split() for line in out.splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}  # noqa: PLR2004 - name and size
 
 
-def _in_short(
-    entry: _Entry,
-    counts: dict[str, tuple[int, int] | None],
-    attributes: dict[str, dict[str, str]],
-    large: set[str],
-) -> Changed:
-    count = counts.get(entry.path, (0, 0))
-    kind = kind_of(entry.path, attributes.get(entry.path))
+def _size(entry: _Entry, sizes: Mapping[str, int]) -> int:
+    """The size of a file, before or after, whichever is larger."""
+    return max(sizes.get(blob, 0) for blob in entry.blobs)
+
+
+def _as_text(
+    entries: Sequence[_Entry],
+    attributes: Mapping[str, Mapping[str, str]],
+    sizes: Mapping[str, int],
+    look: Look,
+) -> set[str]:
+    """Those of these binary files that are so only for a byte in them: source by name or first line."""
+    able = [
+        entry
+        for entry in entries
+        if attributes.get(entry.path, {}).get("diff") != "unset" and _size(entry, sizes) <= FILE_MAX
+    ]
+    scripts = _scripts([e.blobs[1] for e in able if not is_source(e.path)], sizes, look)
+    return {e.path for e in able if is_source(e.path) or e.blobs[1] in scripts}
+
+
+def _scripts(blobs: Sequence[str], sizes: Mapping[str, int], look: Look) -> set[str]:
+    """Those of these blobs that begin with `#!`."""
+    found: set[str] = set()
+    for batch in _batches(sorted({blob for blob in blobs if set(blob) != {"0"}}), sizes):
+        out = look.git("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in batch))
+        found |= set(re.findall(r"(?:^|\n)([0-9a-f]{40,64}) blob [0-9]++\n#!", out)) & set(batch)
+    return found
+
+
+def _batches(names: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Names a few at a time, so that what git says of them stays within bounds."""
+    batch: list[str] = []
+    size = 0
+    for name in names:
+        if batch and (len(batch) >= _BATCH or size + sizes.get(name, 0) > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += sizes.get(name, 0)
+    if batch:
+        yield batch
+
+
+def _true_claims(base: str, entries: Sequence[_Entry], look: Look) -> frozenset[Claim]:
+    """What is true of paths: there are such files in the base."""
+    if not any(claim_of(entry.path) for entry in entries):
+        return frozenset()
+    names = look.git("ls-tree", "-r", "-z", "--full-tree", "--name-only", END, base).split("\0")
+    return frozenset(claim for name in names if (claim := claim_of(name)))
+
+
+def _in_short(entry: _Entry, count: tuple[int, int] | None, kind: Kind, *, is_large: bool) -> Changed:
     if "160000" in entry.modes:
         kind = Kind.SUBMODULE
     elif count is None:
         kind = Kind.BINARY
-    elif kind is Kind.TEXT and large & set(entry.blobs):
+    elif kind is Kind.TEXT and is_large:
         kind = Kind.LARGE
     added, removed = count or (0, 0)
     return Changed(entry.path, entry.status, added, removed, kind, entry.old_path)
+
+
+def _with_lines(
+    base: str, head: str, files: Sequence[Changed], sizes: Mapping[str, int], look: Look
+) -> list[Changed]:
+    """The files, with the lines that the change wrote in text that is not shown."""
+    hidden = {
+        f.path: f
+        for f in files
+        if f.kind in (Kind.GENERATED, Kind.VENDORED, Kind.LARGE) and sizes.get(f.path, 0) <= FILE_MAX
+    }
+    wrote: dict[str, tuple[tuple[int, int], ...]] = {}
+    for batch in _batches(list(hidden)[:UNSHOWN_MAX], sizes):
+        wrote |= {d.path: d.wrote for d in _diff_of(base, head, [hidden[p] for p in batch], look, "-U0")}
+    return [replace(f, wrote=wrote.get(f.path, ())) for f in files]
 
 
 def _diff_within(
@@ -162,6 +239,7 @@ def _diff_within(
     texts = [f for f in files if f.kind is Kind.TEXT]
     kept: list[str] = []
     kinds: dict[str, Kind] = {}
+    lines: dict[str, tuple[int, int]] = {}
     size = 0
     for at in range(0, len(texts), _BATCH):
         batch = texts[at : at + _BATCH]
@@ -170,6 +248,7 @@ def _diff_within(
             continue
         for file in _diff_of(base, head, batch, look):
             fits = size + len(file.text) <= DIFF_MAX
+            lines[file.path] = file.counts
             if file.looks_generated() or not fits:
                 kinds[file.path] = Kind.GENERATED if fits else Kind.LARGE
                 continue
@@ -178,15 +257,22 @@ def _diff_within(
     notes = []
     if beyond := sum(kind is Kind.LARGE for kind in kinds.values()):
         notes.append(f"{beyond} files are not shown: the diff would be longer than {DIFF_MAX} characters")
-    shown = [Changed(**{**vars(f), "kind": kinds.get(f.path, f.kind)}) for f in files]
+    shown = [
+        replace(f, kind=kinds.get(f.path, f.kind), added=added, removed=removed)
+        for f in files
+        for added, removed in [lines.get(f.path, (f.added, f.removed))]
+    ]
     return "\n".join(kept) + "\n" * bool(kept), shown, notes
 
 
-def _diff_of(base: str, head: str, files: Sequence[Changed], look: Look) -> tuple[FileDiff, ...]:
+def _diff_of(
+    base: str, head: str, files: Sequence[Changed], look: Look, *options: str
+) -> tuple[FileDiff, ...]:
+    """The diffs of files that are text, whatever bytes are in them; what is no character is replaced."""
     wanted = {f.path for f in files}
     paths = [_pathspec(p) for f in files for p in (f.old_path, f.path) if p]
-    words = (*_PLAIN, *_DIFF, "--full-index", END, base, head, "--", *paths)
-    found = parse_diff(look.git_with_attributes(base, *words))
+    words = (*_PLAIN, *_DIFF, "--text", *options, "--full-index", END, base, head, "--", *paths)
+    found = parse_diff(look.git_with_attributes(base, *words).replace("\0", "\ufffd"))
     return tuple(file for file in found if file.path in wanted)
 
 

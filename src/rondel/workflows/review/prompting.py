@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -9,7 +10,7 @@ from importlib import resources
 
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.carry import Carried
-from rondel.workflows.review.change import Change, Fitted, fit, listed
+from rondel.workflows.review.change import Change, Changed, Fitted, fit, listed
 from rondel.workflows.review.markdown import cut, fenced
 from rondel.workflows.review.report import carried_line, place_of
 
@@ -77,6 +78,12 @@ def change_block(change: Change, label: str) -> str:
     if change.notes:
         rows.append(listed(change.notes))
     return marked("change", "\n\n".join(rows))
+
+
+def unshown_block(files: Iterable[Changed]) -> str:
+    """What a prompt for checks says of text that is not shown: its files, each with the changed lines."""
+    lines = {file.path: [list(pair) for pair in file.wrote] for file in files if file.wrote}
+    return fenced(json.dumps(lines), "unshown") if lines else ""
 
 
 def carried_block(carried: Sequence[Carried]) -> str:

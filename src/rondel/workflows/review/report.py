@@ -14,6 +14,7 @@ from rondel.workflows.review.result import Attendance, Entry, Question, Result, 
 from rondel.workflows.review.target import Pins
 from rondel.workflows.review.weigh import Standing, Verdict, Weighed
 
+UNSHOWN_MAX = 1_000  # files in the list of those that nobody was shown; round-meta.json has all
 QUICK = "This was a quick review: fewer reviewers, no discourse and no refuters."
 
 
@@ -119,6 +120,8 @@ def render_final(about: About, result: Result, attendance: Attendance, prose: st
         f"**Verdict**: {result.verdict.value}",
         f"{why(result)} Reviewed: {cell(about.pins.label)}, {about.commits}, {about.change.size}.",
     ]
+    if about.change.unshown:
+        parts.append(f"{unshown_words(about.change)}: see Not looked at.")
     if about.quick:
         parts.append(QUICK)
     if prose.strip():
@@ -131,8 +134,24 @@ def render_final(about: About, result: Result, attendance: Attendance, prose: st
         found = result.of(*categories)
         shown = "\n\n".join(_found(n, entry) for n, entry in enumerate(found, 1))
         parts.append(f"## {title}\n\n{shown or 'None.'}")
+    if about.change.unshown:
+        parts.append("## Not looked at\n\n" + _unshown(about.change))
     parts += _rest(result, attendance, about.notes)
     return "\n\n".join(parts) + "\n"
+
+
+def unshown_words(change: Change) -> str:
+    """How many files no reviewer was shown."""
+    number = len(change.unshown)
+    return f"{_counted(number, 'changed file')} {'were' if number != 1 else 'was'} shown to no reviewer"
+
+
+def _unshown(change: Change) -> str:
+    words = (
+        "Shown to no reviewer, each with the reason; of analysers, secrets and patterns read what is text."
+    )
+    rows = [inline(f"{file.path}: {file.kind.value}, {file.status}", 500) for file in change.unshown]
+    return f"{words}\n\n{listed(rows, UNSHOWN_MAX)}"
 
 
 def why(result: Result) -> str:
@@ -142,7 +161,9 @@ def why(result: Result) -> str:
     if result.verdict is Verdict.REQUEST_CHANGES:
         return f"{_counted(blockers, 'open blocker')}."
     if result.verdict is Verdict.NEEDS_DISCUSSION:
-        return f"No blocker, but {asked} open question{'s' * (asked != 1)} about the requirements."
+        open_ = [f"{_counted(asked, 'open question')} about the requirements"] if asked else []
+        open_ += ["analysers failed on changed files"] if any(q.is_failure for q in result.questions) else []
+        return f"No blocker, but {' and '.join(open_)}."
     return "No open blocker."
 
 

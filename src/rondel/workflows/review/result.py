@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,6 +15,7 @@ from rondel.workflows.review.markdown import bullets, section
 from rondel.workflows.review.responses import Answer
 from rondel.workflows.review.weigh import Standing, Verdict, Weighed, verdict
 
+FAILED = "Could not be checked: "  # how a question of checks begins where an analyser failed
 NO_PRAISE = "Analysers do not praise."
 _REQUIREMENT = re.compile(
     r"\b(requirements?|spec(s|ification)?|acceptance|user stor(y|ies)|ticket)\b", re.IGNORECASE
@@ -90,6 +91,17 @@ class Question:
 
     reviewer: str
     text: str
+    by_checks: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is no approval before it is answered."""
+        return self.about_requirements or self.is_failure
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it says that an analyser failed on changed files."""
+        return self.by_checks and self.text.startswith(FAILED)
 
     @property
     def about_requirements(self) -> bool:
@@ -127,7 +139,7 @@ class Result:
     @property
     def verdict(self) -> Verdict:
         """See `weigh.verdict`."""
-        return verdict(self.counts["blockers"], sum(q.about_requirements for q in self.questions))
+        return verdict(self.counts["blockers"], sum(q.is_open for q in self.questions))
 
 
 def result_of(
@@ -136,8 +148,12 @@ def result_of(
     accepted: Mapping[str, str],
     before: Iterable[Entry],
     reviews: Mapping[str, str],
+    checkers: Container[str] = (),
 ) -> Result:
-    """The result of a round. `before` are the entries of all earlier rounds, oldest first."""
+    """The result of a round. `before` are the entries of all earlier rounds, oldest first.
+
+    `checkers` are the reviewers that are no models: only of them it is known what a failure is.
+    """
     last = {name: e.state for e in before for name in e.item.names}
     entries = [_of_weighed(w, accepted, last) for w in weighed]
     entries += [_of_settled(s) for s in settled if not s.same_as]
@@ -147,7 +163,7 @@ def result_of(
         tuple(entries),
         tuple(settled),
         tuple(
-            Question(name, text)
+            Question(name, text, name in checkers)
             for name in sorted(reviews)
             for text in _list(reviews[name], "question")
             if not _NO_QUESTION.fullmatch(text)

@@ -63,7 +63,8 @@ def settled(state: ReviewState) -> tuple[Settled, ...]:
 
 def result(state: ReviewState) -> Result:
     """What the round came to."""
-    return result_of(weighed(state), settled(state), state.accepted, state.before, state.reviews)
+    checkers = state.attendance.mechanical
+    return result_of(weighed(state), settled(state), state.accepted, state.before, state.reviews, checkers)
 
 
 def findings(state: ReviewState) -> dict[str, list[Finding]]:

@@ -86,7 +86,7 @@ def _weigh(
 
 
 def verdict(blockers: int, questions: int) -> Verdict:
-    """The verdict: supported or carried blockers first, then open questions about the requirements."""
+    """The verdict: supported or carried blockers first, then questions that must be answered."""
     if blockers:
         return Verdict.REQUEST_CHANGES
     return Verdict.NEEDS_DISCUSSION if questions else Verdict.APPROVE

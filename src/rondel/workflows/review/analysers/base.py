@@ -72,6 +72,35 @@ CODE = MEASURED | {
     ".dart",
     ".svelte",
 }
+# Text that people write and programs go by.
+_TEXT = frozenset(
+    (
+        *(
+            ".pyi",
+            ".pyw",
+            ".html",
+            ".htm",
+            ".css",
+            ".scss",
+            ".less",
+            ".xml",
+            ".json",
+            ".yaml",
+            ".yml",
+            ".toml",
+        ),
+        *(".ini", ".cfg", ".conf", ".env", ".properties", ".md", ".rst", ".txt", ".tf", ".hcl", ".gradle"),
+        *(".groovy", ".cmake", ".mk", ".bat", ".cmd", ".psm1", ".fish", ".awk", ".tcl", ".vb", ".fs", ".jl"),
+        *(".nix", ".proto", ".graphql", ".erb", ".jsp", ".twig", ".service"),
+    )
+)
+_TEXT_NAMES = frozenset(("makefile", "dockerfile", "jenkinsfile", "rakefile", "gemfile", "vagrantfile"))
+
+
+def is_source(path: str) -> bool:
+    """Whether a file is text by its name, whatever bytes are in it."""
+    name = PurePosixPath(path)
+    return name.suffix.lower() in CODE | _TEXT or name.name.lower() in _TEXT_NAMES
 
 
 class Run(Protocol):
@@ -96,6 +125,7 @@ class ChangedFile:
     path: str
     data: bytes = field(repr=False)
     changed: frozenset[int] = field(repr=False)
+    shown: bool = True  # whether reviewers see its diff
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
