@@ -86,6 +86,7 @@ from rondel.trust.sessions import BEGUN, Sessions
 
 SCHEMA_VERSION = 1
 ENDING_S = 2.0  # longer than a driver holds a session after it looked for the last time
+BESIDE_MAX = 500  # files beside the scripts of an agent
 AnyWorkflow = Workflow[Any]
 Confirm = Callable[["Hall", SessionRef], bool]
 
@@ -932,9 +933,16 @@ class Hall:
         return ""
 
     def _scripts(self, agent: AgentSettings) -> tuple[str, ...]:
-        """The programs and shell scripts among the files that the consent to an agent covers."""
-        files = [self.root / path for path, sha in self._covered(agent).items() if is_script(path, sha)]
-        return by_no_link(files, self.root)
+        """The scripts among the files that the consent to an agent covers, and what git tracks beside them.
+
+        A working copy shows the latter to everybody; what is not tracked there may be a secret.
+        """
+        scripts = [path for path, sha in self._covered(agent).items() if is_script(path, sha)]
+        folders = {path.rpartition("/")[0] for path in scripts}
+        specs = sorted(f":(top,literal){folder}" if folder else ":(top,glob)*" for folder in folders)
+        listed = self.look.git("ls-files", "-z", "--", *specs, check=False).split("\0") if specs else []
+        beside = [path for path in listed if path and path.rpartition("/")[0] in folders][:BESIDE_MAX]
+        return by_no_link((self.root / path for path in dict.fromkeys((*scripts, *beside))), self.root)
 
     def _covered(self, agent: AgentSettings) -> dict[str, str]:
         """The files of the repository that the person's consent to an agent covers, with their digests."""

@@ -142,3 +142,21 @@ def test_a_script_of_the_person_s_own_works_wherever_it_is(repo, env, place):
     brings(repo, env, {"agent.sh": THEIRS})
     status, said = review(repo, env | {"RONDEL_SANDBOX": "required"})
     assert (status, "I am the agent" in said) == (0, True), said
+
+
+@pytest.mark.skipif(not box.holds(), reason="this kernel has no Landlock to hold anything")
+def test_a_script_of_the_repository_imports_what_lies_beside_it_and_reads_no_secret(repo, env):
+    """What git tracks there is in every working copy, too."""
+    script = (
+        "import pathlib, words\nfrom contextlib import suppress\nsecret = 'nothing'\n"
+        "with suppress(OSError):\n    secret = (pathlib.Path(__file__).parent / '.env').read_text()\n"
+        "print(words.SAID, secret, '\\n\\n```json\\n{\"findings\": []}\\n```')\n"
+    )
+    files = {"tools/agent.py": script, "tools/words.py": "SAID = 'I am the agent'\n", ".gitignore": ".env\n"}
+    put(repo, env, {"rondel.toml": settings([sys.executable, "tools/agent.py"]), **files})
+    (repo / "tools/.env").write_text("a secret")
+    rondel(repo, env, "trust", "--yes")
+    brings(repo, env, {})
+    del env["RONDEL_SANDBOX"]
+    status, said = review(repo, env)
+    assert (status, "I am the agent nothing" in said) == (0, True), said

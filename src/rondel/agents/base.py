@@ -61,7 +61,7 @@ class Request:
             return None
         edits = self.access is Access.WRITE
         kind = Kind.EDITOR if edits else Kind.READER
-        return Confined(self.box, edits, own, (*shown, *self.scripts), hosts=hosts, kind=kind)
+        return Confined(self.box, edits, own, shown, self.scripts, hosts=hosts, kind=kind)
 
 
 @dataclass(frozen=True)

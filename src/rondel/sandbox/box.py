@@ -14,7 +14,7 @@ import platformdirs
 from rondel.errors import RondelError, UsageError
 from rondel.sandbox import enter, landlock, namespaces, places, proxy
 from rondel.sandbox.hosts import Target
-from rondel.sandbox.landlock import DEVICE, READ, WRITE, Rule
+from rondel.sandbox.landlock import DEVICE, NAMES, READ, WRITE, Rule
 
 VARIABLE = "RONDEL_SANDBOX"
 OURS = "rondel: "  # how a line of ours begins among a program's errors
@@ -70,6 +70,7 @@ class Confined:
     writes: bool = False  # in its working folder
     own: tuple[str, ...] = ()  # state of its own that it reads and writes in place
     shown: tuple[str, ...] = ()  # besides, only to read
+    scripts: tuple[str, ...] = ()  # files that it runs, in a folder that is not shown
     private_home: bool = False  # its home folder is its temporary one
     hosts: tuple[Target, ...] = ()  # its vendor's
     kind: Kind = Kind.COMMAND
@@ -94,6 +95,10 @@ def rules(
     for path in (*granted, *([cwd] if confined.writes else [])):
         yield Rule(os.path.realpath(path), WRITE)
     for path in (cwd, *box.read, *box.objects, *confined.shown):
+        yield Rule(os.path.realpath(path), READ)
+    for folder in {os.path.dirname(os.path.realpath(path)) for path in confined.scripts}:  # noqa: PTH120
+        yield Rule(folder, NAMES)  # who imports from there lists it first
+    for path in confined.scripts:
         yield Rule(os.path.realpath(path), READ)
     for path in places.DEVICES:
         yield Rule(path, DEVICE)
