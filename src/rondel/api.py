@@ -290,7 +290,9 @@ class Hall:
 
     def claims(self, ref: SessionRef) -> list[str]:
         """What a session says is done and decided, a line each: what a person adopts."""
-        return claims(ref, self.workflow(ref.workflow), self.state(ref), self.files(ref), self.artifacts(ref))
+        workflow, is_foreign = self.workflow(ref.workflow), not self.is_recorded(ref)
+        there = self.artifacts(ref)
+        return claims(ref, workflow, self.state(ref), self.files(ref), there, is_foreign=is_foreign)
 
     def _says_yes(self) -> bool:
         """The person's word for this process counts as adoption, which the first change makes true."""
