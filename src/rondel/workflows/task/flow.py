@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rondel.model.actions import Access, Action, Decide, Derive, Run, Workspace
+from rondel.model.cut import cut
 from rondel.workflows.task import layout
 from rondel.workflows.task.linked import with_session
 from rondel.workflows.task.schema import Task
@@ -54,7 +55,7 @@ def _by_hand(state: State, task: Task, number: int, last: Try) -> Action:
     name = task.steps[number - 1].name
     return Decide(
         layout.decision_file(task.id, work.number, number, last.number),
-        f"{task.id}: step {number} ({name}) failed: {last.error[:300]}; continue runs it again",
+        f"{task.id}: step {number} ({name}) failed: {cut(last.error, 300)}; continue runs it again",
         (CONTINUE, SKIP, FAIL),
         title=f"{task.id} step {number}",
     )
