@@ -485,3 +485,12 @@ def test_what_a_complete_round_saw_stays(reviewed, env, tmp_path):
     assert {p: d for p, d in tree(folder).items() if p in before and "/parts/" in p} == {
         p: d for p, d in before.items() if "/parts/" in p
     }
+
+
+def test_adopt_without_a_name_finds_a_session_of_one_s_own_that_waits_for_it(reviewed, env):
+    folder = session_of(reviewed)
+    (folder / ".rondel/decisions").mkdir(exist_ok=True)
+    (folder / ".rondel/decisions/round-1.json").write_text('{"answer": "approve", "by": "someone"}')
+    asked = rondel(reviewed, env, "adopt")
+    assert asked.returncode == 3, asked.stderr
+    assert "does not count yet: .rondel/decisions/round-1.json" in asked.stdout
