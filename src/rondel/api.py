@@ -511,7 +511,8 @@ class Hall:
         folder = f"{self.root}/{ref.folder}" if "lock" in there else None
         if (folder or LEASE in at_run) and holder(run, folder) is not None:
             problems = tuple(p for p in found.problems if not p.when_idle)
-            return replace(found, status=Status.RUNNING, problems=problems)
+            watches = command_line("watch", ref.name)
+            return replace(found, status=Status.RUNNING, problems=problems, next=watches)
         if found.status not in (Status.DAMAGED, Status.CANCELLED):
             found = _with_loss(found, self._loss(ref, state, snapshot))
         if found.status not in (Status.ACTIVE, Status.WAITING):
