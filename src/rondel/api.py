@@ -295,7 +295,9 @@ class Hall:
 
     def claims(self, ref: SessionRef) -> list[str]:
         """What a session says is done and decided, a line each: what a person adopts."""
-        return claims(ref, self.workflow(ref.workflow), self.state(ref), self.files(ref), self.artifacts(ref))
+        workflow, is_foreign = self.workflow(ref.workflow), not self.is_recorded(ref)
+        there = self.artifacts(ref)
+        return claims(ref, workflow, self.state(ref), self.files(ref), there, is_foreign=is_foreign)
 
     def _says_yes(self) -> bool:
         """The person's word for this process counts as adoption, which the first change makes true."""
@@ -514,7 +516,8 @@ class Hall:
         folder = f"{self.root}/{ref.folder}" if "lock" in there else None
         if (folder or LEASE in at_run) and holder(run, folder) is not None:
             problems = tuple(p for p in found.problems if not p.when_idle)
-            return replace(found, status=Status.RUNNING, problems=problems)
+            watches = command_line("watch", ref.name)
+            return replace(found, status=Status.RUNNING, problems=problems, next=watches)
         if found.status not in (Status.DAMAGED, Status.CANCELLED):
             found = _with_loss(found, self._loss(ref, state, snapshot))
         if found.status not in (Status.ACTIVE, Status.WAITING):

@@ -388,3 +388,29 @@ def test_doctor_mends_a_stray_brace_on_request_and_keeps_the_original(root):
     rondel(root, "doctor", "--repair")
     assert json.loads(path.read_text()) == json.loads(sound)
     assert (path.parent / ".meta.invalid-1.json").read_text() == sound + "}\n"
+
+
+def test_a_run_up_to_a_phase_that_is_done_says_so_and_what_follows(root):
+    feature(root, "start", "Add")
+    assert feature(root, "run", "--until", "brainstorm", "--auto").returncode == 0
+    done = feature(root, "run", "--until", "brainstorm")
+    assert done.returncode == 5
+    assert "done up to brainstorm" in done.stderr
+    assert "next: rondel feature specify 001-add" in done.stderr
+    assert "every phase" not in done.stderr
+
+
+def test_finish_without_anything_implemented_waits_for_the_persons_word(root):
+    feature(root, "start", "Add")
+    waits = feature(root, "finish", "--keep")
+    assert waits.returncode == 3, waits.stderr
+    assert "nothing is implemented" in waits.stderr
+    assert meta(root)["status"] == "active"
+    assert feature(root, "finish", "--abandon").returncode == 0
+
+
+def test_a_hotfix_is_implemented_at_once_without_a_question(root):
+    feature(root, "start", "Small", "--mode", "hotfix", "--description", "add adds")
+    done = feature(root, "implement")
+    assert "warning" not in done.stderr
+    assert done.returncode == 0, done.stderr

@@ -86,6 +86,47 @@ printf '%s' "[v]" && : "it's"
 # In each the value would be evaluated again, or names a command or a file, or nothing shows that it does not.
 # They are refused and never run: some would change the machine that they run on.
 EVALUATED = _commands(r"""
+curl -s -o run.sh [v] && sh run.sh
+curl -s -orun.sh [v]; bash ./run.sh
+curl -s --output=run.sh [v]; ./run.sh
+curl -sO [v]; python3 setup.py
+wget -qO run.sh [v] && sh run.sh
+wget -q [v] && sh run.sh
+cp [v] run.sh && sh run.sh
+cp -- [v] run.sh && . ./run.sh
+cp -t bin [v] && bin/tool
+cp [v] bin/ && sh bin/run.sh
+cp [v] . && sh run.sh
+mv "[v]" lib && python3 lib/main.py
+ln -s [v] run.sh; sh run.sh
+install -m 755 [v] tool && ./tool
+dd if=[v] of=run.sh; sh run.sh
+rsync -a [v] run.sh; sh run.sh
+tar -xf [v] && sh run.sh
+tar -xf [v] -C out && sh out/run.sh
+unzip -q [v] -d out && sh out/run.sh
+split -l 9 [v]; sh xaa
+sort -o run.sh [v]; sh run.sh
+git clone [v] d && sh d/run.sh
+python3 -m pip install [v]
+python3.12 -m pip install [v]
+python -I -m pip install -r [v]
+python3 -m tox -e [v]
+pip3 install [v]
+uv pip install [v]
+uv run [v]
+uv tool run [v]
+pipx run [v]
+npx [v]
+pnpm dlx [v]
+pnpm --silent dlx [v]
+npm install [v]
+yarn add [v]
+coverage run [v]
+python3 -m coverage run [v]
+go run [v]
+cargo install --path [v]
+gem install [v]
 declare -a x=[v]
 declare -a x; declare x=[v]
 x=(); declare x=[v]
@@ -1362,6 +1403,19 @@ echo [v] > a.txt; poetry run python a.txt
 
 # What people write; all of it works with an ordinary value.
 HONEST = _commands(r"""
+cp [v] backup.txt && bash run.sh
+cp template.md [v] && bash run.sh
+mkdir -p [v] && bash run.sh
+touch [v] && sh run.sh
+curl -s [v] | jq .a
+curl -s -o data.json [v] && jq .a data.json
+tar -cf out.tar [v] && bash run.sh
+python3 -m json.tool [v]
+python3 -m venv [v]
+uv --version; echo [v]
+go test ./[v]
+cargo test [v]
+coverage report; echo [v]
 command -v [v]
 timeout [v] make test
 nice -n [v] pytest

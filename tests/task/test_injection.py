@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from shell_contexts import ARRIVES, EVALUATED, HONEST, NEVER_AN_OPTION, TAKEN_FOR_OPTION, WORDS_OF_TOOL
 from shell_grammar import scripts
 
+from rondel.workflows.task.flow import git_environment
 from rondel.workflows.task.quoting import compile_command
 from rondel.workflows.task.variables import Variables, prepare
 
@@ -443,3 +444,27 @@ def test_a_hazard_is_found_wherever_it_stands(pieces, between, around):
 def test_an_endless_command_is_refused_at_once():
     for command in ("echo " + "$(echo " * 3000 + "[v]" + ")" * 3000, "echo " + "'x' " * 200_000 + "[v]"):
         assert "cannot be read as bash" in compile_command(command, {"v"}).problems[0]
+
+
+def test_what_is_copied_again_holds_it_too():
+    found = compile_command("cp [v] a.json && cp a.json run.sh && sh run.sh", {"v"})
+    assert found.problems
+
+
+@pytest.mark.parametrize("command", ["git -C vendor/x status", "cd vendor/x && git status --short"])
+def test_a_repository_that_a_value_names_runs_no_program_of_its_own(command, tmp_path):
+    inner = tmp_path / "vendor/x"
+    for folder in ("objects", "refs/heads"):
+        (inner / folder).mkdir(parents=True)
+    (inner / "HEAD").write_text("ref: refs/heads/main\n")
+    monitor = f'fsmonitor = "touch {tmp_path}/PWNED; false"'
+    (inner / "config").write_text(
+        f"[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\t{monitor}\n"
+    )
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, check=False, capture_output=True)
+    assert (tmp_path / "PWNED").exists()
+    (tmp_path / "PWNED").unlink()
+    safe = {**env, **git_environment()}
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, env=safe, check=False, capture_output=True)
+    assert not (tmp_path / "PWNED").exists()

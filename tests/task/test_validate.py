@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from task_support import snapshot, state, step, task
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
 from rondel.workflows.task import ids, read
+from rondel.workflows.task.cycles import cycles
 from rondel.workflows.task.graph import can_still_run
 from rondel.workflows.task.validate import RULES
 from rondel.workflows.task.workflow import TaskWorkflow
@@ -242,3 +244,15 @@ def test_files_that_are_no_json_are_named(tmp_path):
 def test_the_snapshot_of_the_tests_is_read():
     assert set(state([task("IMPL-1")]).tasks) == {"IMPL-1"}
     assert snapshot([]).exists("workflow-session.json")
+
+
+@pytest.mark.parametrize("is_knot", [False, True])
+def test_thousands_of_tasks_that_depend_on_hundreds_are_looked_through_at_once(is_knot):
+    tasks = {f"IMPL-{n}": [f"IMPL-{m}" for m in range(max(1, n - 100), n)] for n in range(1, 2001)}
+    if is_knot:
+        tasks["IMPL-1"] = ["IMPL-2000"]
+    found = state([task(name, depends_on=others) for name, others in tasks.items()])
+    began = time.monotonic()
+    knots = cycles(found.tasks, found.graph)
+    assert time.monotonic() - began < 20
+    assert bool(knots) is is_knot

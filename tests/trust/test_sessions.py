@@ -419,3 +419,80 @@ def test_one_s_own_committed_session_is_no_part_of_the_change(reviewed, env):
     done = rondel(reviewed, env, *QUICK)
     assert done.returncode == 5, done.stderr
     assert "nothing changed since round 1" in done.stderr
+
+
+MANUAL = '[roles]\ndefault = "manual"\n'
+TRUE, FORGED = "+A = 7", "+A = 8"
+
+
+@pytest.fixture
+def under_way(repo, env, tmp_path):
+    """A clone with a review that somebody else began, with a forged change and forged answers."""
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=repo, env=env, check=True)
+
+    person(env, MANUAL)
+    git("add", "-A")
+    git("commit", "-qm", "before", "--allow-empty")
+    git("switch", "-qc", "topic", "main")
+    (repo / "a.py").write_text(f"{TRUE[1:]}\n")
+    git("commit", "-qam", "change")
+    done = rondel(repo, env, "review", "main...topic", "--team", "principal:1")
+    assert done.returncode == 3, done.stderr
+    folder = session_of(repo)
+    diff = folder / ".rondel/parts/round-1/change.diff"
+    diff.write_text(diff.read_text().replace(TRUE, FORGED))
+    manual = folder / ".rondel/manual"
+    for prompt in manual.glob("*.prompt.md"):
+        (manual / prompt.name.replace(".prompt.", ".response.")).write_text("All fine.\n")
+    (manual / "rounds.round-1.reviews.principal-1.response.md").write_text("Fine.\n")
+    git("switch", "-q", "main")
+    theirs = clone(repo, env, tmp_path / "clone")
+    subprocess.run(["git", "branch", "topic", "origin/topic"], cwd=theirs, env=env, check=True)
+    env = other_home(env, tmp_path)
+    person(env, MANUAL)
+    return session_of(theirs), env
+
+
+def test_adopt_lists_parts_and_answers_that_wait(under_way):
+    folder, env = under_way
+    asked = rondel(folder, env, "adopt")
+    assert asked.returncode == 3
+    assert "looked up again in the repository: .rondel/parts/round-1/: " in asked.stdout
+    assert "change.diff" in asked.stdout
+    for name in ("principal-1.response.md", "guidance"):
+        assert name in asked.stdout
+
+
+def test_what_a_foreign_session_says_of_the_repository_is_looked_up_again(under_way):
+    folder, env = under_way
+    assert rondel(folder, env, "adopt", "--yes").returncode == 0
+    aside = [p.name for p in (folder / ".rondel/aside").iterdir()]
+    assert any("change.diff.foreign-1" in name for name in aside)
+    done = rondel(folder, env, "resume", folder.name)
+    assert done.returncode == 3, done.stdout + done.stderr
+    parts = folder / ".rondel/parts/round-1"
+    assert TRUE in (parts / "change.diff").read_text()
+    assert FORGED not in (parts / "change.diff").read_text()
+    assert not list((folder / ".rondel/manual").glob("*.response.md"))
+    assert not (parts / "guidance.md").exists()
+
+
+def test_what_a_complete_round_saw_stays(reviewed, env, tmp_path):
+    theirs, env = clone(reviewed, env, tmp_path / "clone"), other_home(env, tmp_path)
+    folder = session_of(theirs)
+    before = tree(folder)
+    assert rondel(theirs, env, "adopt", "--yes").returncode == 0
+    assert {p: d for p, d in tree(folder).items() if p in before and "/parts/" in p} == {
+        p: d for p, d in before.items() if "/parts/" in p
+    }
+
+
+def test_adopt_without_a_name_finds_a_session_of_one_s_own_that_waits_for_it(reviewed, env):
+    folder = session_of(reviewed)
+    (folder / ".rondel/decisions").mkdir(exist_ok=True)
+    (folder / ".rondel/decisions/round-1.json").write_text('{"answer": "approve", "by": "someone"}')
+    asked = rondel(reviewed, env, "adopt")
+    assert asked.returncode == 3, asked.stderr
+    assert "does not count yet: .rondel/decisions/round-1.json" in asked.stdout

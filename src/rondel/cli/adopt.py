@@ -53,15 +53,20 @@ def command(session: str | None, yes: bool, as_json: bool) -> None:
 
 
 def named_or_only_foreign(hall: Hall, name: str | None) -> SessionRef:
-    """The session that is meant; without a name, the only foreign one."""
+    """The session that is meant; without a name, the only one that is foreign or waits for adoption."""
     if name:
         ref = hall.find(name)
-        if hall.is_recorded(ref) and not any(p.rule in NOT_YET for p in hall.summary(ref).problems):
+        if not _waits(hall, ref):
             raise NothingToDo(f"{ref.name} is yours already")
         return ref
-    refs = [ref for ref in hall.sessions() if not hall.is_recorded(ref)]
+    refs = [ref for ref in hall.sessions() if _waits(hall, ref)]
     if not refs:
-        raise NothingToDo("no session here is foreign")
+        raise NothingToDo("no session here is foreign, and none of yours waits for adoption")
     if len(refs) > 1:
-        raise UsageError(f"several sessions are foreign; name one of: {', '.join(r.name for r in refs)}")
+        raise UsageError(f"several sessions can be adopted; name one of: {', '.join(r.name for r in refs)}")
     return refs[0]
+
+
+def _waits(hall: Hall, ref: SessionRef) -> bool:
+    """Whether a session, or something in it, counts only after adoption."""
+    return not hall.is_recorded(ref) or any(p.rule in NOT_YET for p in hall.summary(ref).problems)

@@ -35,7 +35,7 @@ from rondel.workflows.feature.conclusion import made_by
 from rondel.workflows.feature.ending import kept_history
 from rondel.workflows.feature.files import lint_file, start_feature
 from rondel.workflows.feature.meta import notes, records, stamped, word
-from rondel.workflows.feature.phases import ACTIVE, FINISH, LIMITS, PHASES, REVIEWED
+from rondel.workflows.feature.phases import ACTIVE, FINISH, IMPLEMENT, LIMITS, PHASES, REVIEWED
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.transitions import Transition
 
@@ -187,7 +187,8 @@ def _do_phase(
     if not may.allowed:
         raise RondelError(may.message or f"{phase} is blocked")
     under_way = phase in state.partial
-    proceed = yes or under_way or _proceeds(may)
+    at_once = phase == IMPLEMENT == state.suggested  # what `next:` named
+    proceed = yes or under_way or at_once or _proceeds(may)
     if under_way and how is None and sys.stdin.isatty() and not as_json:
         words = click.Choice(["continue", "fresh", "review"])
         how = click.prompt(f"{phase} was started and not completed", type=words, default="continue")
@@ -237,7 +238,10 @@ def run(
     ref, state = find(hall, feature)
     if state.ended:
         raise RondelError(f"{ref.name} is {word(state.meta, 'status')}; start another feature")
-    if state.due not in REVIEWED or (until and PHASES.index(state.due) > PHASES.index(until)):
+    if state.due in REVIEWED and until and PHASES.index(state.due) > PHASES.index(until):
+        follows = command_line("feature", state.due, ref.id)
+        raise NothingToDo(f"{ref.name}: done up to {until}\n  next: {follows}")
+    if state.due not in REVIEWED:
         raise NothingToDo(f"{ref.name}: every phase is done; `rondel feature finish` ends it")
     request = {"command": "run", "until": until, "auto": auto, "before": sorted(state.completed)}
     _ask_and_run(hall, ref, request, fail=fail, as_json=as_json, wait=wait)

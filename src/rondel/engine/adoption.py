@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any, TypeVar
 
 from rondel.engine.session import Session
+from rondel.model.actions import Ask
 from rondel.model.decisions import DECISIONS
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.snapshot import Snapshot
@@ -14,32 +16,52 @@ from rondel.model.workflow import Look, SessionRef, Workflow
 from rondel.store import ours
 from rondel.store.lease import refuse_driven
 from rondel.store.ours import HOME, OLD_RUN, RECORD, Restored
+from rondel.trust.doubts import MANUAL, PARTS, REPLY
 from rondel.trust.sessions import ADOPTED, ADOPTING
 
 S = TypeVar("S")
 
 SHOWN_MAX = 40  # of each kind
+NAMED_MAX = 12  # files of one folder
+DUE_MAX = 1000  # actions that are looked through for answers that wait
 WORDS_MAX = 200
 
 
 def claims(
-    ref: SessionRef, workflow: Workflow[S], state: S, files: Snapshot, paths: Sequence[str]
+    ref: SessionRef,
+    workflow: Workflow[S],
+    state: S,
+    files: Snapshot,
+    paths: Sequence[str],
+    *,
+    is_foreign: bool,
 ) -> list[str]:
-    """A line for each thing that counts once the session is adopted."""
+    """A line for each thing that counts once the session is adopted, and for what is put aside then.
+
+    Of the parts of answers, one for each folder.
+    """
+    again = _looked_up(workflow, state, files) if is_foreign else []
+    waiting = _replies(workflow, state, files) if is_foreign else []
     found = workflow.summary(state)
     progress = f", {found.done} of {found.total} done" if found.total else ""
     lines = [f"{ref.name}: {found.title}: {found.status.value}, {found.phase}{progress}"]
     lines += _some("completed: ", (f"{e.action} ({e.commit[:12]}) {e.title}" for e in workflow.edits(state)))
-    documents = (p for p in paths if not p.startswith(f"{HOME}/"))
+    documents = (p for p in paths if not p.startswith(f"{HOME}/") and p not in waiting)
     lines += _some("file: ", documents)
+    lines += _some("part: ", _by_folder(p for p in paths if p.startswith(PARTS) and p not in again))
     decisions = (p for p in paths if p.startswith(f"{DECISIONS}/"))
     lines += _some("decision: ", (_decision(files, path) for path in decisions))
+    lines += _some("put aside, and looked up again in the repository: ", _by_folder(again))
+    lines += _some("put aside, an answer that nobody took yet: ", iter(waiting))
     lines += [f"does not count, and is left where it is: {OLD_RUN}"] if files.names(OLD_RUN) else []
     return [" ".join(line.split()) for line in lines]
 
 
 def adopt(session: Session[Any], look: Look, at: datetime) -> list[Restored]:
     """Put a session on record as the person's, with its decisions sealed anew; gives what was put back.
+
+    What only says what the repository says is put aside, to be looked up again, and so are answers that
+    wait to be taken: whoever wrote them was not asked here.
 
     Its runtime is the one in the person's own state folder, which is empty unless the session was theirs
     before: what was under way elsewhere is asked for again. Whoever dies half-way has left a foreign session.
@@ -53,9 +75,34 @@ def adopt(session: Session[Any], look: Look, at: datetime) -> list[Restored]:
     if shown := identity_of(session.files.json(IDENTITY)):
         session.known.record(shown, ADOPTING, at)
     identity = session.begin(look)
+    for found in (_looked_up, _replies):
+        session.set_aside(found(session.workflow, session.state, session.files), "foreign")
     session.seal_anew(at)
     session.known.record(identity, ADOPTED, at)
     return ours.restored_in(ours.read(session.folder / RECORD))
+
+
+def _looked_up(workflow: Workflow[S], state: S, files: Snapshot) -> list[str]:
+    """What probes left of unfinished work."""
+    return [path for path in dict.fromkeys(workflow.looked_up(state)) if files.exists(path)]
+
+
+def _replies(workflow: Workflow[S], state: S, files: Snapshot) -> list[str]:
+    """The answers that lie where a person leaves one."""
+    found = [f"{MANUAL}{name}" for name in sorted(files.names(MANUAL)) if name.endswith(REPLY)]
+    due = (action for action in islice(workflow.plan(state), DUE_MAX) if isinstance(action, Ask))
+    return [*found, *(ask.reply_file for ask in due if ask.reply_file and files.exists(ask.reply_file))]
+
+
+def _by_folder(paths: Iterable[str]) -> Iterator[str]:
+    """Files by their folders: a line for each, with the names of the first and the number of the others."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        found.setdefault(folder, []).append(name)
+    for folder, names in found.items():
+        more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+        yield f"{folder}/: {', '.join(names[:NAMED_MAX])}{more}"
 
 
 def _some(what: str, items: Iterator[str]) -> list[str]:

@@ -16,6 +16,7 @@ from rondel.engine.ledger import Ledger, usage_json
 from rondel.engine.perform import Job
 from rondel.errors import MachineTrouble, RondelError
 from rondel.model.actions import Ask, Derive, Run
+from rondel.model.cut import cut
 from rondel.model.digests import digest
 from rondel.model.outcomes import Outcome
 from rondel.model.times import stamp
@@ -70,7 +71,7 @@ def finished_fields(
     maybe: dict[str, object] = {
         "files": wrote,
         "inputs": flight.inputs if isinstance(flight.job.action, Derive) else None,
-        "error": outcome.error[:ERROR_MAX],
+        "error": cut(outcome.error, ERROR_MAX),
         "prompt": outcome.prompt,
         "result": digest(outcome.text) if outcome.text else None,
         "until": stamp(outcome.until) if outcome.until else None,

@@ -241,11 +241,19 @@ class Session(Generic[S]):
     def _refuse_requests(self) -> None:
         """Put aside what asks for something else: a request is written under the lease, and we have it."""
         for path in [p for p in _ours(self.files) if p not in self._fixed] if self._fixed else ():
-            spot = ours.put_aside(self.folder, self.folder / path, path, "refused")
-            for touched in (path, spot):
-                self.files.forget(touched)
-                self._changed.add(touched)
-            self._say("refused", {"file": path, "aside": spot})
+            self._say("refused", {"file": path, "aside": self._set_aside(path, "refused")})
+
+    def set_aside(self, paths: Iterable[str], word: str) -> None:
+        """Move files of the session to `aside/`: none of them counts any more."""
+        for path in paths:
+            self._set_aside(path, word)
+
+    def _set_aside(self, path: str, word: str) -> str:
+        spot = ours.put_aside(self.folder, self.folder / path, path, word)
+        for touched in (path, spot):
+            self.files.forget(touched)
+            self._changed.add(touched)
+        return spot
 
     def _put_back(self) -> dict[str, bytes]:
         """Put back the changed documents that are damaged; of the others, what they were before."""

@@ -266,6 +266,14 @@ class Workflow(ABC, Generic[S]):
         """Folders whose files never change again: a finished round. Refresh leaves them alone."""
         return ()
 
+    def looked_up(self, state: S) -> Iterable[str]:
+        """The files of unfinished work that only say what the repository says: what probes left.
+
+        Whoever adopts a foreign session has them made again, which costs nothing: what somebody else's
+        file says of the repository may be untrue.
+        """
+        return ()
+
     def details(self, state: S, at: datetime) -> Sequence[str]:
         """Lines that `rondel watch` shows below the actions: where the session is, in its own words."""
         return ()

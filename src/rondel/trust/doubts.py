@@ -25,8 +25,8 @@ from rondel.store import documents, ours
 
 NAME = "doubts.json"  # in a session's runtime
 WRITTEN_MEANWHILE = "written-meanwhile"  # the rule of a Problem
-_PARTS = f"{ours.HOME}/parts/"
-_MANUAL = f"{ours.HOME}/manual/"
+PARTS = f"{ours.HOME}/parts/"
+MANUAL = f"{ours.HOME}/manual/"
 REPLY = ".response.md"
 _JUNK = re.compile(
     r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\.[^/]*\.sw[a-z]|\.#[^/]*|#[^/]*#|[^/]*~)$"
@@ -154,9 +154,9 @@ def _is_answer(path: str) -> bool:
     """Whether a file of a session can be what an action leaves, or what a person answers one with."""
     if _JUNK.search(path):
         return False
-    if path.startswith(_MANUAL):
+    if path.startswith(MANUAL):
         return path.endswith(REPLY)
-    return not path.startswith(f"{ours.HOME}/") or path.startswith(_PARTS)
+    return not path.startswith(f"{ours.HOME}/") or path.startswith(PARTS)
 
 
 def _digests(value: object) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rondel.model.changes import Append, Change, text
+from rondel.model.cut import cut
 from rondel.model.outcomes import Ended, Outcome
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import Doc, Step
@@ -85,7 +86,7 @@ def _result(turn: Turn, view: TaskView, outcome: Outcome, state: State) -> Doc:
     if result["ended"] != "done":
         files = ", ".join(outcome.conflicts)
         why = outcome.error or (f"its edit conflicts in {files}" if files else "it gave no usable answer")
-        result["error"] = " ".join(why.split())[:ERROR_MAX]
+        result["error"] = cut(" ".join(why.split()), ERROR_MAX)
     return result
 
 
@@ -178,7 +179,7 @@ def built(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
 def _nothing_built(state: State, turn: Turn, outcome: Outcome) -> Sequence[Change]:
     """No task got an answer: that is the agent's failure, not the code's. A resume asks again."""
     errors = [f"{v.task.id}: {v.result.get('error', '')}" for v in turn.tasks if v.result]
-    words = "; ".join(errors)[:ERROR_MAX]
+    words = cut("; ".join(errors), ERROR_MAX)
     return [
         state.edit(
             outcome.finished_at,

@@ -116,6 +116,14 @@ class Cycle(Workflow[State]):
         under_way = state.turn.number if state.turn else None
         return [f"{layout.PARTS}/iteration-{n}" for n in layout.iterations(state.files) if n != under_way]
 
+    def looked_up(self, state: State) -> Iterable[str]:
+        """See `Workflow`. What the commits of the iteration under way changed, and where they ended."""
+        if (turn := state.turn) is None:
+            return
+        yield layout.built(turn.number)
+        for view in turn.tasks:
+            yield layout.task_changes(turn.number, view.task.id, view.number)
+
     def artifact(self, state: State, number: int | None) -> str | None:
         """See `Workflow`."""
         kept = archived(layout.SUMMARY, of_iteration(number) or "") if number else ""

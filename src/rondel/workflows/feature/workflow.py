@@ -111,6 +111,11 @@ class Feature(Workflow[State]):
         """See `Workflow`. A completed phase is redone by asking for it, not by the way."""
         return [f"{layout.PARTS}/{phase}" for phase in REVIEWED if phase in state.completed]
 
+    def looked_up(self, state: State) -> Iterable[str]:
+        """See `Workflow`. Where the phase under way begins, while nothing was made from there."""
+        if state.work is not None and not state.work.rounds and not state.work.edits:
+            yield layout.base(state.work.folder)
+
     def artifact(self, state: State, number: int | None) -> str | None:
         """See `Workflow`. The document of the latest phase that has one; of an iteration, its draft."""
         there = [p for p in ARTIFACTS if state.files.exists(ARTIFACTS[p])]

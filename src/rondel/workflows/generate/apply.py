@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from rondel.errors import RondelError
 from rondel.model.actions import Action, Ask, Derive
 from rondel.model.changes import Aside, Change, Edit, Write, text
+from rondel.model.cut import cut
 from rondel.model.digests import digest
 from rondel.model.outcomes import Outcome
 from rondel.model.replies import fenced_json
@@ -117,7 +118,7 @@ def _opened(state: State, track: Track, at: datetime) -> list[Change]:
 def _answered(state: State, track: Track, outcome: Outcome, at: datetime) -> list[Change]:
     if outcome.ok:
         return [text(track.file, outcome.text)]
-    words = f"{track.cycle.phase.name}: {outcome.error or outcome.ended}"[:ERROR_MAX]
+    words = f"{track.cycle.phase.name}: {outcome.error or outcome.ended}"
     kept: list[Change] = [_kept(track, outcome.text)] if outcome.text.strip() else []
     return [*kept, _failed(state, track, words, at)]
 
@@ -150,7 +151,7 @@ def _failed(state: State, track: Track, words: str, at: datetime) -> Edit:
 
     def change(cycle: CycleState) -> None:
         cycle.status = WorkflowStatus.ERROR
-        cycle.last_error = words[:ERROR_MAX]
+        cycle.last_error = cut(words, ERROR_MAX)
 
     return edit(state, track, change, at)
 

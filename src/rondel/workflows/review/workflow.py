@@ -35,6 +35,10 @@ from rondel.workflows.review.standards import look_at_standards
 from rondel.workflows.review.target import pin, target_of
 
 ROUNDS_GUARDED = 3  # the one under way and those it carries on from
+LOOKED_UP = (
+    *("standards.json", "change.diff", "change.json", "since.json", "context.json"),
+    *("aggregation.json", "quotes.json", "moved.json"),
+)
 STEPS = 7  # standards, change, context, aggregation, discourse, synthesis, final; and one per reviewer
 STEPS_BEFORE = {
     Phase.CONTEXT: 0,
@@ -112,6 +116,18 @@ class Review(Workflow[ReviewState]):
             if found.complete:
                 yield found.files.folder
                 yield found.files.part("").rstrip("/")
+
+    def looked_up(self, state: ReviewState) -> Iterable[str]:
+        """What was seen of the change in the round under way, and what follows from that without asking.
+
+        Where reviews are there, the commits stay that they are of; whether the change has moved on
+        since is looked up again.
+        """
+        if state.is_flat or state.is_complete or state.is_closed:
+            return
+        pinned = () if state.reviewed or state.is_given else ("target.json",)
+        for name in (*pinned, *LOOKED_UP):
+            yield state.at.part(name)
 
     def details(self, state: ReviewState, at: datetime) -> Sequence[str]:
         """The phases, the reviewers in this round and the time of this round."""

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from rondel.model.actions import Action, Derive, Run
 from rondel.model.changes import Aside, Change, Document, Edit, Json, Write, text
+from rondel.model.cut import cut
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome
 from rondel.model.times import stamp
 from rondel.workflows.task import flow, layout
@@ -116,7 +117,7 @@ def _completed(state: State, task: Task, words: Write | None = None, **facts: Js
 
 def _blocked(state: State, task: Task, error: str) -> list[Change]:
     """A task has failed; the others go on."""
-    words = clean(error)[:ERROR_MAX] or "it failed, and nothing says why"
+    words = cut(clean(error), ERROR_MAX) or "it failed, and nothing says why"
     after = _with(state, task, TaskStatus.BLOCKED, words)
     return [*draw(after), _status(task, TaskStatus.BLOCKED, words)]
 
@@ -165,11 +166,11 @@ def _step_error(state: State, task: Task, number: int, action: Action, outcome: 
     if isinstance(action, Derive):
         return flow.problem(state, task, number) or "it cannot run"
     if outcome.ended not in (Ended.DONE, Ended.FAILED) or outcome.exit_code is None:
-        return clean(outcome.error)[:ERROR_MAX] or str(outcome.ended)
+        return cut(clean(outcome.error), ERROR_MAX) or str(outcome.ended)
     missed = unmet(task.steps[number - 1].criteria, outcome.exit_code, outcome.text, outcome.files)
     if missed is None:
         return None
-    said = f": {clean(outcome.error)[:ERROR_MAX]}" if outcome.error else ""
+    said = f": {cut(clean(outcome.error), ERROR_MAX)}" if outcome.error else ""
     return f"{missed}{said}"
 
 
@@ -188,7 +189,7 @@ def _worked(state: State, task: Task, action: Action, outcome: Outcome) -> list[
 
 def round_ended(task_id: str, number: int, why: str, at: datetime | None) -> Change:
     """The record that a round of work came to nothing, so that the next one is due."""
-    body = {"error": clean(why)[:ERROR_MAX], "at": stamp(at) if at else None}
+    body = {"error": cut(clean(why), ERROR_MAX), "at": stamp(at) if at else None}
     return text(layout.round_file(task_id, number), json.dumps(body, indent=2, ensure_ascii=False))
 
 
@@ -246,7 +247,7 @@ def reopened_by_person(state: State, task_id: str, at: datetime, why: str) -> li
 
 def _word(word: str, task_id: str, number: int, at: datetime, why: str) -> Write:
     """A person's word about a task, recorded as a decision."""
-    body = {"answer": word, "by": "person", "at": stamp(at), "comment": clean(why)[:ERROR_MAX]}
+    body = {"answer": word, "by": "person", "at": stamp(at), "comment": cut(clean(why), ERROR_MAX)}
     return text(layout.word_file(word, task_id, number), json.dumps(body, indent=2, ensure_ascii=False))
 
 

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rondel.workflows.task import ids
 from rondel.workflows.task.graph import Graph
 from rondel.workflows.task.schema import Task
 
+STEPS_MAX = 5_000_000  # dependencies that are followed in search of the cycles of one knot
+
 
 def cycles(tasks: Mapping[str, Task], graph: Graph) -> list[tuple[str, ...]]:
-    """Every knot of tasks that wait for each other, as shortest cycles that together name all of it."""
+    """Every knot of tasks that wait for each other, as shortest cycles that together name all of it.
+
+    Searched for only inside knots, so that tasks and dependencies without one are looked at twice and no
+    more. Of knots that are very large not every task is named.
+    """
     direct = _direct(tasks, graph)
     edges = _edges(direct, graph)
-    found: list[tuple[str, ...]] = []
+    found = [one for knot in _knots(edges) for one in _in_knot(knot, edges)]
+    return [
+        _from_the_first(_in_full(cycle, direct, graph))
+        for _, cycle in sorted(found, key=lambda f: ids.order(f[0]))
+    ]
+
+
+def _in_knot(knot: Iterable[str], edges: Mapping[str, list[str]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Shortest cycles that together name the tasks of a knot, each with the task it was searched from."""
+    tasks = frozenset(knot)
+    inside = {at: [other for other in edges[at] if other in tasks] for at in tasks}
+    size, steps = sum(map(len, inside.values())), 0
     named: set[str] = set()
-    for start in sorted(edges, key=ids.order):
-        if start in named:
-            continue
-        cycle = _shortest(start, edges)
-        if cycle:
-            found.append(_from_the_first(_in_full(cycle, direct, graph)))
+    for start in sorted(tasks, key=ids.order):
+        if start not in named and steps < STEPS_MAX and (cycle := _shortest(start, inside)):
+            yield start, cycle
             named.update(cycle)
-    return found
+            steps += size
 
 
 def _direct(tasks: Mapping[str, Task], graph: Graph) -> dict[str, list[str]]:
@@ -42,6 +56,37 @@ def _edges(direct: Mapping[str, list[str]], graph: Graph) -> dict[str, list[str]
         above = direct.get(graph.parent.get(task_id, ""), [])
         edges[task_id] = list(dict.fromkeys([*own, *above, *graph.children.get(task_id, ())]))
     return edges
+
+
+def _knots(edges: Mapping[str, list[str]]) -> Iterator[list[str]]:
+    """The strongly connected components, by Kosaraju's algorithm: each edge is followed twice."""
+    back: dict[str, list[str]] = {at: [] for at in edges}
+    for at, others in edges.items():
+        for other in others:
+            back[other].append(at)
+    seen: set[str] = set()
+    left = [task for root in edges for task in _walk(root, edges, seen)]
+    seen.clear()
+    for root in reversed(left):
+        if root not in seen:
+            yield list(_walk(root, back, seen))
+
+
+def _walk(root: str, edges: Mapping[str, list[str]], seen: set[str]) -> Iterator[str]:
+    """What can be reached from a task and was not seen before, each after all that it leads to."""
+    if root in seen:
+        return
+    seen.add(root)
+    way = [(root, iter(edges[root]))]
+    while way:
+        at, others = way[-1]
+        new = next((other for other in others if other not in seen), None)
+        if new is None:
+            way.pop()
+            yield at
+        else:
+            seen.add(new)
+            way.append((new, iter(edges[new])))
 
 
 def _in_full(cycle: tuple[str, ...], direct: Mapping[str, list[str]], graph: Graph) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rondel.model.actions import Access, Action, Decide, Derive, Run, Workspace
+from rondel.model.cut import cut
 from rondel.workflows.task import layout
 from rondel.workflows.task.linked import with_session
 from rondel.workflows.task.schema import Task
@@ -11,6 +12,7 @@ from rondel.workflows.task.steps import OnError, Step, files_wanted
 from rondel.workflows.task.variables import Variables, prepare
 
 CONTINUE, SKIP, FAIL = "continue", "skip", "fail"
+GIT_SETTINGS = {"safe.bareRepository": "explicit", "core.fsmonitor": "false"}
 RETRIES_MAX = 2  # tries of a step that is retried once
 
 
@@ -53,7 +55,7 @@ def _by_hand(state: State, task: Task, number: int, last: Try) -> Action:
     name = task.steps[number - 1].name
     return Decide(
         layout.decision_file(task.id, work.number, number, last.number),
-        f"{task.id}: step {number} ({name}) failed: {last.error[:300]}; continue runs it again",
+        f"{task.id}: step {number} ({name}) failed: {cut(last.error, 300)}; continue runs it again",
         (CONTINUE, SKIP, FAIL),
         title=f"{task.id} step {number}",
     )
@@ -105,13 +107,21 @@ def _prepared(state: State, task: Task, number: int, path: str) -> Action:
         with_session(script.command, state.ref.folder),
         workspace=workspace(state, task),
         outputs=(layout.output_file(task.id, number, step.name),),
-        env=values.environment(),
+        env={**values.environment(), **git_environment()},
         stdin=script.stdin,
         timeout_s=state.request.step_timeout_s,
         collect=files_wanted(step.criteria),
         title=f"{task.id} step {number}: {step.name}",
         closed=bool(state.request.sandbox),
     )
+
+
+def git_environment() -> dict[str, str]:
+    """By what a step's git runs no program of a repository that a value may name."""
+    found = {"GIT_CONFIG_COUNT": str(len(GIT_SETTINGS))}
+    for number, (key, value) in enumerate(GIT_SETTINGS.items()):
+        found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return found
 
 
 def problem(state: State, task: Task, number: int) -> str:

@@ -363,10 +363,26 @@ class Flow:
         elif rules.writes(words):
             self._add(NAMES, NONE.union(*(self.argument(part) for part in parts)))
             self._write(given, [None])
+            self._make(parts, words)
+        elif name == "git":
+            self._make(parts, words)
         elif interpreters.writes_files(name, words):
             self._write(self.within(node) | given, [None])
         elif name in programs.SHELLS:
             self._nested_files(node, parts, words)
+
+    def _make(self, parts: list[Node], words: list[Word]) -> None:
+        """A file that is made of what a value names holds whatever that holds."""
+        sources, targets = rules.made(words)
+        taint = changed(NONE.union(*(self.argument(parts[n]) for n in sources)))
+        again = any(self.written.intersection((words[n].text or "").split("/")) for n in sources)
+        for target in targets if taint or again else ():
+            name = (target or "").rstrip("/").rpartition("/")[2]
+            if re.fullmatch(r"[\w.+@-]*\w", name):
+                self.written |= {name}
+            elif target is None or not _NOWHERE.fullmatch(target):
+                self._add(CONTENT, taint)
+                self.any_file = True
 
     def _nested_files(self, node: Node, parts: list[Node], words: list[Word]) -> None:
         at = next((n for n, w in enumerate(words) if rules.base(w.text or "") in programs.SHELLS), 0)

@@ -71,7 +71,7 @@ def script_file(name: str, words: Sequence[Word], given: Input) -> str:
     text = words[0].text if words else None
     if text is None or text.startswith(("-", "/dev/", "/proc/")):
         return f"{name}, whose script is not a file that is written out"
-    if given.any_file or text.rpartition("/")[2] in given.written:
+    if given.any_file or given.written.intersection(text.split("/")):
         return f"{name}, which may run a file that a value was written to"
     return ""
 

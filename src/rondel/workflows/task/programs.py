@@ -55,7 +55,8 @@ RUN_WHAT_THEY_GET = _names(
     "telnet openssl cpan pip docker-compose ansible ansible-playbook vagrant terraform nix "
     "nix-shell guix kubectl oc service systemctl init chroot switch_root pivot_root doas "
     "pkexec gosu torsocks proxychains unbuffer catchsegv dpkg apt apt-get rpm yum dnf "
-    "envsubst patch cpio rename logrotate tcpdump nmap pdb pydoc easy_install tox nox"
+    "envsubst patch cpio rename logrotate tcpdump nmap pdb pydoc easy_install tox nox "
+    "build virtualenv ensurepip"
 )
 # These run the command that follows: by options, options with a word of their own, words before it.
 PREFIXES = {
@@ -234,7 +235,21 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 UNARY = re.compile(r"-[a-hknoprstuwxzGLNOS]")
 BINARY = re.compile(r"==?|!=|<|>|-(eq|ne|lt|le|gt|ge|nt|ot|ef)")
 NUMBERED = _names("base32 base64 b2sum bzip2 lz4 m4 diff3")  # whose number is no version
-NPM_RUNS = _names("exec x config set explore dlx")
+NPM_RUNS = _names("exec x config set explore dlx install i add create init update")
+SUBCOMMANDS_THAT_RUN = {  # what runs, or installs and so runs, what it is given
+    "cargo": _names("install run"),
+    "composer": _names("require exec run-script create-project"),
+    "coverage": _names("run"),
+    "gem": _names("install exec"),
+    "go": _names("run install get generate tool"),
+    "hatch": _names("run"),
+    "conda": _names("install create run"),
+    "brew": _names("install"),
+    "bundle": _names("exec add"),
+    "pdm": _names("run add install"),
+    "poetry": _names("run add"),
+    "uv": _names("pip run tool add x sync"),
+}
 ATTACHED = _names("rg sort pytest split")  # their options have texts of their own in the same word
 KNOWN = (
     *(PLAIN, SHELLS, LANGUAGES, READERS_OF_CODE, BY_RULE, OF_BASH, RUN_WHAT_THEY_GET),

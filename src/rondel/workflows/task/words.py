@@ -8,7 +8,7 @@ values as arguments and on its standard input: what it does with them is its own
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from rondel.workflows.task import interpreters, programs
@@ -123,15 +123,95 @@ def writes(words: Sequence[Word]) -> bool:
     )
 
 
+def made(words: Sequence[Word]) -> tuple[Sequence[int], Sequence[str | None]]:
+    """Which words of a command name what it reads, and the files or folders that it makes of that.
+
+    None stands for one whose name is not written out.
+    """
+    name = programs.SAME.get(program_name(words), program_name(words))
+    find = _MAKES.get(name)
+    first = next((n for n, w in enumerate(words) if base(w.text or "") == program_name(words)), 0)
+    return find(words, first + 1) if find is not None else ((), ())
+
+
+def _to_the_last(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+    """`cp FROM… TO`, `cp -t TO FROM…`."""
+    if folder := _after(words, "-t", "--target-directory"):
+        return range(first, len(words)), folder
+    return range(first, len(words) - 1), [words[-1].text]
+
+
+def _by_option(*options: str, else_here: bool) -> _Makes:
+    """`curl -o TO FROM`; without the option it is a file here, or none."""
+
+    def find(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+        here = [None] if else_here else []
+        return range(first, len(words)), _after(words, *options) or here
+
+    return find
+
+
+def _downloaded(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+    named = any(re.match(r"-\w*O|--remote-name", w.head) for w in words[first:])
+    return range(first, len(words)), [*_after(words, "-o", "--output"), *([None] if named else [])]
+
+
+def _unpacked(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+    letters = words[first].head if len(words) > first else ""
+    unpacks = any(re.match(r"-\w*x|--(ex|get)", w.head) for w in words[first:]) or re.match(r"\w*x", letters)
+    return (range(first, len(words)), _after(words, "-C", "--directory") or [None]) if unpacks else ((), ())
+
+
+def _converted(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+    """`dd if=FROM of=TO`."""
+    targets = [w.text.removeprefix("of=") if w.text else None for w in words if w.head.startswith("of=")]
+    return [n for n in range(first, len(words)) if not words[n].head.startswith("of=")], targets
+
+
+def _cloned(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+    at = next((n for n in range(first, len(words)) if words[n].text == "clone"), None)
+    return ((), ()) if at is None else (range(at + 1, len(words)), [words[-1].text])
+
+
+def _after(words: Sequence[Word], *options: str) -> list[str | None]:
+    """What options say, as a word of its own or in the same; None for what is not written out."""
+    found: list[str | None] = []
+    for before, word in pairwise((*words, Word("", ""))):
+        for option in options:
+            short = not option.startswith("--")
+            own = re.fullmatch(rf"-\w*{option[1:]}", before.text or "") if short else before.text == option
+            start = option if short else f"{option}="
+            if own:
+                found.append(word.text)
+            elif before.head.startswith(start):
+                found.append(before.text.removeprefix(start) if before.text else None)
+    return found
+
+
+_Makes = Callable[[Sequence[Word], int], tuple[Sequence[int], Sequence[str | None]]]
+_MAKES: dict[str, _Makes] = {
+    **dict.fromkeys(("cp", "mv", "ln", "link", "install", "rsync"), _to_the_last),
+    **dict.fromkeys(("split", "csplit"), _by_option(else_here=True)),
+    "curl": _downloaded,
+    "wget": _by_option("-O", "--output-document", "-P", "--directory-prefix", else_here=True),
+    "unzip": _by_option("-d", else_here=True),
+    "sort": _by_option("-o", "--output", else_here=False),
+    "tar": _unpacked,
+    "dd": _converted,
+    "git": _cloned,
+}
+
+
 # -- what may not be ---------------------------------------------------------------------------
 
 
 def problem(words: Sequence[Word], given: Input) -> str:
     """Why this command may not be given values as it is; empty where it may."""
+    words = _module_as_program(words)
     path = words[0].text or ""
     name = base(path)
     name = programs.SAME.get(name, name)
-    if path.rpartition("/")[2] in given.written or path.startswith(("/proc/", "/dev/")):
+    if given.written.intersection(path.split("/")) or path.startswith(("/proc/", "/dev/")):
         return f"{path}, which may be anything"
     rule = _RULES.get(name)
     if rule is not None:
@@ -148,9 +228,37 @@ def problem(words: Sequence[Word], given: Input) -> str:
     has_script = any("$" in (w.text or "") for w in words[1:])  # which may use a variable that holds a value
     if name in programs.OF_BASH or (name in programs.RUN_WHAT_THEY_GET and (has_value or has_script)):
         return f"{name}, which runs what it is given"
+    if has_value and (ran := _runs_by_subcommand(name, words)):
+        return f"{name} {ran}, which runs what it is given"
     if name in programs.GUARDED:
         return _guarded(name, words) if has_value else ""
     return _unknown(name, words)
+
+
+def _runs_by_subcommand(name: str, words: Sequence[Word]) -> str:
+    """The word by which a program runs what it is given: `uv run` a program that is not written out."""
+    runs = programs.SUBCOMMANDS_THAT_RUN.get(name, frozenset())
+    at = next((n for n, w in enumerate(words) if n and w.text in runs), None)
+    if at is None:
+        return ""
+    program = next((w for w in words[at + 1 :] if not w.head.startswith("-")), None)
+    is_named = words[at].text in ("run", "exec") and program is not None and program.text is not None
+    return "" if is_named else words[at].text or ""
+
+
+def _module_as_program(words: Sequence[Word]) -> Sequence[Word]:
+    """`python -m pip …` is `pip …`, where a program of that name is known here."""
+    if base(words[0].text or "") not in ("python", "pypy"):
+        return words
+    for at, word in enumerate(words[1:-1], start=1):
+        if word.text is None or not word.text.startswith("-"):
+            return words
+        if re.fullmatch(r"-[A-Za-z]*m", word.text):
+            module = (words[at + 1].text or "").partition(".")[0]
+            is_program = module in {*programs.RUN_WHAT_THEY_GET, *programs.SUBCOMMANDS_THAT_RUN}
+            is_program |= module in programs.GUARDED
+            return [Word(module, module), *words[at + 2 :]] if is_program else words
+    return words
 
 
 def _copies(name: str, words: Sequence[Word]) -> str:
@@ -168,7 +276,9 @@ def _guarded(name: str, words: Sequence[Word]) -> str:
     first = rest[0].text if rest else ""
     if name == "git" and first not in programs.GIT_COMMANDS:
         return "git, with a command that is not known to run nothing"
-    if name in ("tar", "npm", "docker") and (first is None or first in programs.NPM_RUNS):
+    if name in ("tar", "npm", "docker") and (
+        first is None or any(w.text in programs.NPM_RUNS for w in _subcommand(rest))
+    ):
         return f"{name}, whose first word is not known to run nothing"
     for word in rest:
         if word.text == "--":
@@ -179,6 +289,12 @@ def _guarded(name: str, words: Sequence[Word]) -> str:
         if option is not None and not _is_allowed(name, option[0]):
             return f"{name} {option[0]}, which is not known to run nothing"
     return _unknown(name, rest) if name in ("docker", "npm") else ""
+
+
+def _subcommand(words: Sequence[Word]) -> Sequence[Word]:
+    """The first word that is no option; behind options, which may take a word of their own, the first two."""
+    plain = [w for w in words if not w.head.startswith("-")]
+    return plain[: 2 if words and words[0].head.startswith("-") else 1]
 
 
 def _is_allowed(name: str, option: str) -> bool:

@@ -1,0 +1,13 @@
+"""Cutting a text that is too long: its beginning says what it is of, its end what came of it."""
+
+from __future__ import annotations
+
+HEAD = 200
+
+
+def cut(text: str, size_max: int) -> str:
+    """The text, or its first characters, an ellipsis and its end, together no longer than that."""
+    if len(text) <= size_max:
+        return text
+    head = min(HEAD, size_max // 4)
+    return f"{text[:head]} … {text[head + 3 - size_max :]}"
