@@ -474,15 +474,24 @@ def test_a_final_review_of_rondels_is_its_own(here, capfd, tmp_path, monkeypatch
     assert [r["made_by_rondel"] for r in run_json(capfd, "history")[1]["rounds"]] == [True]
 
 
-def test_a_final_review_that_an_agent_wrote_counts_and_is_no_approval(here, capfd, tmp_path, monkeypatch):
+def test_a_final_review_that_an_agent_wrote_counts_when_it_is_adopted_and_is_no_approval(
+    here, capfd, tmp_path, monkeypatch
+):
     (tmp_path / "agent.py").write_text(FORGING)
     toml = (here / "rondel.toml").read_text()
     env = f"env = {{ TOP = {json.dumps(str(here))}, FORGED = {json.dumps(FORGED)} }}"
     (here / "rondel.toml").write_text(
         "\n".join(env if x.startswith("env =") else x for x in toml.splitlines())
     )
-    code, body = run_json(capfd, "--fail-on-changes")
-    assert (code, body["complete"], body["verdict"], body["made_by_rondel"]) == (4, True, "APPROVE", False)
+    code, _, err = run(capfd, "--fail-on-changes")
+    assert (code, "next: rondel adopt review:" in err) == (1, True)
+    assert main(["adopt", "review:", "--yes"]) == 0
+    capfd.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(["resume", "review:", "--json", "--fail-on-changes"])
+    assert ended.value.code == 4
+    body = json.loads(capfd.readouterr().out)
+    assert (body["complete"], body["verdict"], body["made_by_rondel"]) == (True, "APPROVE", False)
     assert marked(capfd, "review:") == ["rounds/round-1/final.md"]
     main(["status", "review:"])
     said = capfd.readouterr().out
