@@ -949,9 +949,9 @@ class Hall:
 
     def _covered(self, agent: AgentSettings) -> dict[str, str]:
         """The files of the repository that the person's consent to an agent covers, with their digests."""
-        admitted = self.config.admitted
+        admitted, name = self.config.admitted, key_name(("agents", agent.name))
         counting = [part for part in admitted.parts if part not in admitted.left_out]
-        return dict(file for part in counting if part.name == f"agents.{agent.name}" for file in part.files)
+        return dict(file for part in counting if part.name == name for file in part.files)
 
 
 def _not_asked(agent: AgentSettings, why: str) -> str:
