@@ -925,6 +925,7 @@ def test_an_environment_that_git_ignores_is_not_what_a_working_copy_runs(repo, e
     put(repo, env, {"rondel.toml": README, ".gitignore": ".venv\n"})
     program = repo / ".venv/bin/pytest"
     program.parent.mkdir(parents=True)
+    (repo / ".venv/pyvenv.cfg").write_text("home = /usr/bin\n")
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     if tracked:

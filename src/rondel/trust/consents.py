@@ -288,16 +288,23 @@ def _below(root: Path, folder: str, wanted: Wanted, without: Without) -> Iterabl
 
 
 class Ignored:
-    """The paths that git ignores and does not track: a working copy, made from a commit, has none of them."""
+    """The files of an environment that git ignores and does not track: no working copy has them.
+
+    Git is asked only where a path is in such a folder: settings are read by commands that look, too.
+    """
 
     def __init__(self, root: Path) -> None:
+        self._root = root
         self._git = Git(root)
 
     def __call__(self, path: str) -> bool:
-        """Whether a path of the repository is one of them, or below one."""
+        """Whether a path of the repository is one of them."""
         words = path.split("/")
-        above = {"/".join(words[:count]) for count in range(1, len(words) + 1)}
-        return not above.isdisjoint(self._paths)
+        above = ["/".join(words[:count]) for count in range(1, len(words) + 1)]
+        return any(map(self._is_environment, above)) and not self._paths.isdisjoint(above)
+
+    def _is_environment(self, folder: str) -> bool:
+        return folder.rpartition("/")[2] == "node_modules" or (self._root / folder / "pyvenv.cfg").is_file()
 
     @cached_property
     def _paths(self) -> frozenset[str]:

@@ -65,6 +65,7 @@ _RUNS = re.compile(  # a line of a script that runs or reads the files which it 
     + r")[\d.]*(?![\w/-])",
     re.IGNORECASE,
 )
+_OURS = ("/.rondel/lock", "/.rondel/control")  # of sessions, which come and go
 _MODULE = re.compile(r"-[A-Za-z]*?m(.*)")
 
 Wanted = Callable[[str, bool], bool]  # a file by its path, and whether it may be executed
@@ -234,7 +235,8 @@ def _is_program(path: str, runs: bool) -> bool:
 
 
 def _may_be_a_script(path: str, runs: bool) -> bool:
-    return runs or _SCRIPT.search(path) is not None or "." not in posixpath.basename(path)
+    is_ours = path.endswith(_OURS)
+    return runs or _SCRIPT.search(path) is not None or ("." not in posixpath.basename(path) and not is_ours)
 
 
 def _typed(texts: Iterable[str]) -> Iterator[_Word]:

@@ -68,7 +68,7 @@ def _quoted(text: str, plain: re.Pattern[str]) -> str:
 def part(name: str, values: Mapping[str, object], look: Lookup) -> Part:
     """A part of the settings: its values, and the files that they name."""
     lines = [f"{key} = {_plain(value)}" for key, value in values.items()]
-    commands = _texts([value for key, value in values.items() if not key.startswith("env")])
+    commands = _texts([value for key, value in values.items() if not key.startswith(("env", "pass_env"))])
     named = named_files(_texts(list(values.values())), look, untold=any(map(is_untold, commands)))
     return Part(name, (*lines, *_untold(named)), tuple(named.files.items()))
 
