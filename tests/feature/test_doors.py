@@ -284,7 +284,7 @@ def test_a_conflict_merges_nothing(root):
 
 def test_keep_leaves_branch_and_worktree(root):
     feature(root, "start", "Add", "--worktree")
-    assert feature(root, "finish", "--keep").returncode == 0
+    assert feature(root, "finish", "--keep", "--force").returncode == 0
     assert (root.parent / "repo-001-add").is_dir()
     assert meta(root)["status"] == "completed"
 
@@ -303,7 +303,7 @@ def test_abandon_keeps_the_branch_and_says_why(root):
 def test_a_pull_request_needs_a_remote_and_says_so(root):
     feature(root, "start", "Add")
     git(root, "branch", "feature/001-add")
-    refused = feature(root, "finish", "--pr")
+    refused = feature(root, "finish", "--pr", "--force")
     assert refused.returncode == 1
     assert "origin" in refused.stderr
 
@@ -324,7 +324,7 @@ def test_a_pull_request_is_pushed_and_opened(root, tmp_path):
     git(root, "branch", "feature/001-add")
     git(root, "tag", "feature/001-add")  # of the same name, and no business of ours
     (root / "docs/features/001-add/spec.md").write_text("# The spec\n")
-    done = feature(root, "finish", "--pr", PATH=f"{programs}:/usr/bin:/bin")
+    done = feature(root, "finish", "--pr", "--force", PATH=f"{programs}:/usr/bin:/bin")
     assert done.returncode == 0, done.stderr
     assert "https://example.com/1" in done.stdout
     assert "--head feature/001-add" in (tmp_path / "gh.args").read_text()
