@@ -284,7 +284,7 @@ def test_a_conflict_merges_nothing(root):
 
 def test_keep_leaves_branch_and_worktree(root):
     feature(root, "start", "Add", "--worktree")
-    assert feature(root, "finish", "--keep", "--force").returncode == 0
+    assert feature(root, "finish", "--keep").returncode == 0
     assert (root.parent / "repo-001-add").is_dir()
     assert meta(root)["status"] == "completed"
 
@@ -303,7 +303,7 @@ def test_abandon_keeps_the_branch_and_says_why(root):
 def test_a_pull_request_needs_a_remote_and_says_so(root):
     feature(root, "start", "Add")
     git(root, "branch", "feature/001-add")
-    refused = feature(root, "finish", "--pr", "--force")
+    refused = feature(root, "finish", "--pr")
     assert refused.returncode == 1
     assert "origin" in refused.stderr
 
@@ -324,7 +324,7 @@ def test_a_pull_request_is_pushed_and_opened(root, tmp_path):
     git(root, "branch", "feature/001-add")
     git(root, "tag", "feature/001-add")  # of the same name, and no business of ours
     (root / "docs/features/001-add/spec.md").write_text("# The spec\n")
-    done = feature(root, "finish", "--pr", "--force", PATH=f"{programs}:/usr/bin:/bin")
+    done = feature(root, "finish", "--pr", PATH=f"{programs}:/usr/bin:/bin")
     assert done.returncode == 0, done.stderr
     assert "https://example.com/1" in done.stdout
     assert "--head feature/001-add" in (tmp_path / "gh.args").read_text()
@@ -398,15 +398,6 @@ def test_a_run_up_to_a_phase_that_is_done_says_so_and_what_follows(root):
     assert "done up to brainstorm" in done.stderr
     assert "next: rondel feature specify 001-add" in done.stderr
     assert "every phase" not in done.stderr
-
-
-def test_finish_without_anything_implemented_waits_for_the_persons_word(root):
-    feature(root, "start", "Add")
-    waits = feature(root, "finish", "--keep")
-    assert waits.returncode == 3, waits.stderr
-    assert "nothing is implemented" in waits.stderr
-    assert meta(root)["status"] == "active"
-    assert feature(root, "finish", "--abandon").returncode == 0
 
 
 def test_a_hotfix_is_implemented_at_once_without_a_question(root):

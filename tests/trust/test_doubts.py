@@ -293,7 +293,13 @@ def test_what_a_round_came_to_is_not_changed_by_the_next_one(repo, home):
 
 def test_what_editors_and_desktops_leave_stops_nobody(repo, home):
     def answer(request: Request) -> str:
-        for name in (".DS_Store", "round-1/notes/.2.md.swp", "round-1/notes/2.md~", "round-1/notes/.#2.md"):
+        for name in (
+            ".DS_Store",
+            "round-1/notes/.2.md.swp",
+            "round-1/notes/2.md~",
+            "round-1/notes/.#2.md",
+            ".rondel/parts/.rondel-tmp-0123",
+        ):
             forge(repo, name)
         return plain(request)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rondel.agents.workspaces import Conflict
 from rondel.api import Hall
-from rondel.errors import GitError, NeedsConsent, RondelError
+from rondel.errors import GitError, RondelError
 from rondel.model.commands import command_line
 from rondel.model.refs import BRANCHES, END, branch_in
 from rondel.model.workflow import SessionRef
@@ -48,12 +48,6 @@ def end_feature(
     worktree = place.resolve(str(hall.root), stored) if stored else ""
     ours = bool(worktree) and worktrees.is_ours(hall.look, worktree)
     _check(hall, state, way, worktree if ours else "", force=force)
-    if IMPLEMENT not in state.completed and way is not Way.ABANDON and not force:
-        raise NeedsConsent(
-            f"{ref.name}: nothing is implemented by its phases; --force ends it as completed all the same, "
-            "--abandon gives it up",
-            then=command_line("feature", state.suggested, ref.id),
-        )
     if way in (Way.MERGE, Way.PR):
         yield from hall.see_branch(ref)
     elif way is Way.KEEP:

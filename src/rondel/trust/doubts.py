@@ -11,6 +11,7 @@ Where the sandbox holds there is no watch, and what a person writes counts at on
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -22,12 +23,14 @@ from rondel.model.jsons import parse_json
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.store import documents, ours
+from rondel.store.files import TEMP
 
 NAME = "doubts.json"  # in a session's runtime
 WRITTEN_MEANWHILE = "written-meanwhile"  # the rule of a Problem
 PARTS = f"{ours.HOME}/parts/"
 MANUAL = f"{ours.HOME}/manual/"
 REPLY = ".response.md"
+TORN = ".torn-"  # in the name of the last line of a log that a death cut
 _JUNK = re.compile(
     r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\.[^/]*\.sw[a-z]|\.#[^/]*|#[^/]*#|[^/]*~)$"
 )  # of editors
@@ -152,7 +155,8 @@ class Doubts:
 
 def _is_answer(path: str) -> bool:
     """Whether a file of a session can be what an action leaves, or what a person answers one with."""
-    if _JUNK.search(path):
+    name = posixpath.basename(path)
+    if _JUNK.search(path) or name.startswith(TEMP) or TORN in name:
         return False
     if path.startswith(MANUAL):
         return path.endswith(REPLY)
