@@ -28,6 +28,15 @@ def is_branch(text: object) -> bool:
     return _is_ref_path(text)
 
 
+def _is_text(text: str) -> bool:
+    """Whether a text can be given to a program at all: half of a character cannot."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _is_ref_path(text: str) -> bool:
     parts = text.split("/")
     return (
@@ -35,6 +44,7 @@ def _is_ref_path(text: str) -> bool:
         and _NOT_IN_REF.search(text) is None
         and not text.endswith(".")
         and all(part and not part.startswith(".") and not part.endswith(".lock") for part in parts)
+        and _is_text(text)
         and all(len(part.encode("utf-8", "surrogateescape")) <= BRANCH_MAX for part in parts)
     )
 
