@@ -20,7 +20,7 @@ _KEPT = "\n\t\u200c\u200d"
 _APART = "\u200b"  # a space without a width: nothing is seen, and a word is no order any more
 _FORGE = (
     (re.compile(r"&(?!(?:lt|gt|amp|quot);)(?=#|[A-Za-z][A-Za-z0-9]*+;)"), rf"&{_APART}"),
-    (re.compile(r"(`{3,}|~{3,})([ \t]*+)suggestion", re.IGNORECASE), r"\1\2text"),
+    (re.compile(r"(?<![`~])(`{3,}+|~{3,}+)([ \t]*+)suggestion", re.IGNORECASE), r"\1\2text"),
     (re.compile(r"@(?=[\w-])"), rf"@{_APART}"),
     (re.compile(r"<(?=[A-Za-z/!?])"), rf"<{_APART}"),
     (re.compile(r"!(?=\[)"), rf"!{_APART}"),

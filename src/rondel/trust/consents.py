@@ -40,7 +40,7 @@ TEXT_MAX = 200_000  # bytes of a file that is read for what it names
 BELOW_MAX = 50_000  # files of a folder
 LINE_MAX = 10_000  # bytes of one of git's files that name a folder
 CONFIG_MAX = 1_000_000
-_WORKTREE = re.compile(r"(?im)^\s*worktree\s*=\s*(.+?)\s*$")
+_WORKTREE = re.compile(r"(?im)^[ \t]*+worktree[ \t]*+=[ \t]*+(.*)$")
 _ID = re.compile(r"[0-9a-f]{32}")
 COMMAND = "task command"
 
@@ -182,7 +182,7 @@ def _leads_back(root: Path, own: Path, common: Path) -> bool:
         found
         for name in ("config", "config.worktree")
         if (own / name).is_file()
-        for found in _WORKTREE.findall(paths.read_elsewhere(own / name, CONFIG_MAX).decode())
+        for found in map(str.strip, _WORKTREE.findall(paths.read_elsewhere(own / name, CONFIG_MAX).decode()))
     ]
     if said:
         return _is_same(own / said[-1].strip().strip('"'), root)

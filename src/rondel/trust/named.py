@@ -44,7 +44,7 @@ STANDS_FOR = {  # programs, and the files that say what they run
 _RUN_IN_A_FOLDER = ("__main__.py", "__main__.pyc", "index.js", "sitecustomize.py", "usercustomize.py")
 _SCRIPT = re.compile(r"\.(sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|lua)$")
 _SHELL_SCRIPT = re.compile(r"\.(sh|bash|zsh)$")
-_COMPUTED = re.compile(r"[$`*?\[]|\{[^{}]*(,|\.\.)[^{}]*\}")
+_COMPUTED = re.compile(r"[$`*?\[]|\{[^{},.]*+(?:\.(?!\.)[^{},.]*+)*+(?:,|\.\.)[^{}]*+\}")
 _KNOWN = re.compile(r"\$(PWD\b|\{PWD\}|\(git rev-parse --show-toplevel\))")  # this folder
 _INTERPRETER = re.compile(
     r"(sh|bash|dash|zsh|ksh|fish|python|pypy|node|deno|tsx|ts-node|ruby|perl|php|lua|run-parts)[\d.]*"
@@ -59,14 +59,14 @@ _BLANKS = re.compile(r"[\s;|&<>()]+")
 _SHELL_WORD = re.compile(r"""(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^\s;|&<>()\\'"]|['"\\])+""", re.DOTALL)
 _QUOTED = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
 _RUNS = re.compile(  # a line of a script that runs or reads the files which it names
-    r"(?<![\w./-])[-@+]*(?:[\w./~-]*/)?(sh|shell|[bd]ash|zsh|ksh|fish|source|\.|python|pypy|node|deno|tsx|ts-node|ruby|perl"
+    r"(?<![\w./@+~-])[-@+]*+(?:[\w./~-]*/)?(sh|shell|[bd]ash|zsh|ksh|fish|source|\.|python|pypy|node|deno|tsx|ts-node|ruby|perl"
     r"|php|lua|eval|exec|xargs|run-parts|cd|pushd|s?include|includes|import|mod|taskfile|dir|extends|"
     + "|".join(map(re.escape, STANDS_FOR))
     + r")[\d.]*(?![\w/-])",
     re.IGNORECASE,
 )
 _OURS = ("/.rondel/lock", "/.rondel/control")  # of sessions, which come and go
-_MODULE = re.compile(r"-[A-Za-z]*?m(.*)")
+_MODULE = re.compile(r"-[A-Za-ln-z]*+m(.*)")
 
 Wanted = Callable[[str, bool], bool]  # a file by its path, and whether it may be executed
 Inner = Callable[[Wanted], Iterable[tuple[str, str]]]
@@ -307,7 +307,7 @@ def _lines(name: str, text: str) -> Iterator[str]:
 def _workspaces(name: str, text: str) -> list[str]:
     """The patterns of the folders that a package has its workspaces in."""
     if name == "pnpm-workspace.yaml":
-        return [found[1] for found in re.finditer(r"^\s*-\s*[\"']?([^\"'\s#!]+)", text, re.MULTILINE)]
+        return [found[1] for found in re.finditer(r"^[ \t]*+-[ \t]*+[\"']?([^\"'\s#!]+)", text, re.MULTILINE)]
     found = _json(text).get("workspaces") if name == "package.json" else None
     listed = found.get("packages") if isinstance(found, dict) else found
     return list(map(str, listed)) if isinstance(listed, list) else []
