@@ -182,7 +182,7 @@ def _leads_back(root: Path, own: Path, common: Path) -> bool:
         found
         for name in ("config", "config.worktree")
         if (own / name).is_file()
-        for found in map(str.strip, _WORKTREE.findall(paths.read_elsewhere(own / name, CONFIG_MAX).decode()))
+        for found in _WORKTREE.findall(paths.read_elsewhere(own / name, CONFIG_MAX).decode())
     ]
     if said:
         return _is_same(own / said[-1].strip().strip('"'), root)
