@@ -136,6 +136,7 @@ def test_resolve_says_what_the_next_run_would_do_and_writes_nothing(here, capfd)
         {
             "schema_version": 1,
             "session": name,
+            "foreign": False,
             "current_round": 2,
             "new_round": True,
             "complete_rounds": [1],

@@ -7,12 +7,13 @@ too long to be followed, every script of the repository is one of its files.
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from rondel.model.jsons import parse_json
 
 CALLED_MAX = 500  # files that are read for what they name
 WORDS_MAX = 2000  # of one text
@@ -314,10 +315,7 @@ def _workspaces(name: str, text: str) -> list[str]:
 
 
 def _json(text: str) -> dict[str, object]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
+    found = parse_json(text)
     return found if isinstance(found, dict) else {}
 
 
