@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from turning import APPROVED, BLOCKED, FLOW, Turning, good, verdict
+from turning import APPROVED, BLOCKED, FLOW, Turning, asked, good, verdict
 
 from rondel.model.actions import Access, Ask
 from rondel.model.outcomes import Ended, Outcome
@@ -57,7 +57,7 @@ def test_a_revision_gets_the_feedback_and_the_document_as_it_stands(tmp_path):
     prompts = {}
 
     def answer(ask: Ask) -> str:
-        prompts[ask.path] = FLOW.prompt(t.state, ask)
+        prompts[ask.path] = asked(t, ask)
         first_review = ask.path.endswith("iteration-1/review.json")
         return BLOCKED if first_review else good(ask)
 
@@ -77,7 +77,7 @@ def test_the_reviewer_gets_previous_current_and_what_the_next_phase_needs(tmp_pa
 
     def answer(ask: Ask) -> str:
         if ask.path.endswith("review.json"):
-            seen.append((ask, FLOW.prompt(t.state, ask)))
+            seen.append((ask, asked(t, ask)))
         return good(ask)
 
     t.phase("specify", answer)
@@ -241,7 +241,7 @@ def test_a_persons_edit_is_reviewed_as_it_stands_and_is_the_input_of_the_next_dr
     prompts = {}
 
     def answer(ask: Ask) -> str:
-        prompts[ask.path] = FLOW.prompt(t.state, ask)
+        prompts[ask.path] = asked(t, ask)
         if ask.path.endswith("iteration-1/review.json"):
             t.write("brainstorm.md", "# Mine\n")
             return BLOCKED
@@ -300,12 +300,12 @@ def test_an_edit_in_the_very_moment_of_publishing_is_not_written_over(tmp_path):
     t = Turning(tmp_path)
     t.request(command="phase", phase="brainstorm")
     state = t.step(until="brainstorm.md")
-    [publish] = FLOW.plan(state)
+    [publish] = FLOW.steps(state)
     t.write("brainstorm.md", "# Mine\n")
     fresh = replace(state, files=DiskSnapshot(t.folder))
     object.__setattr__(fresh, "work", replace(state.work, files=fresh.files))
     object.__setattr__(fresh.work, "published", state.work.published)
-    changes = FLOW.apply(fresh, publish, Outcome(Ended.DONE, finished_at=t.now))
+    changes = publish.write(fresh, Outcome(Ended.DONE, finished_at=t.now))
     assert "brainstorm.md" not in {change.path for change in changes}
     t.turn()
     assert t.text("brainstorm.md") == "# Mine\n"
@@ -326,7 +326,7 @@ def test_a_document_written_by_hand_is_the_draft_and_is_reviewed_first(tmp_path,
     up_to(t, phase)
     t.write(ARTIFACTS[phase], BY_HAND)
     prompts = {}
-    t.phase(phase, lambda ask: prompts.update({ask.path: FLOW.prompt(t.state, ask)}) or good(ask))
+    t.phase(phase, lambda ask: prompts.update({ask.path: asked(t, ask)}) or good(ask))
     assert list(prompts) == [f".rondel/parts/{phase}/iteration-1/review.json"], "nobody drafts over it"
     assert "Line 883 of another tool." in prompts[f".rondel/parts/{phase}/iteration-1/review.json"]
     assert t.text(ARTIFACTS[phase]) == BY_HAND
@@ -567,7 +567,7 @@ def test_tasks_are_carried_out_one_by_one_on_the_features_branch(tmp_path):
     t.write("tasks.md", TASKS)
     t.given = Given(checks="make t")
     asks = []
-    t.phase("implement", lambda ask: asks.append((ask, FLOW.prompt(t.state, ask))) or good(ask))
+    t.phase("implement", lambda ask: asks.append((ask, asked(t, ask))) or good(ask))
     first, second, review = asks
     assert [a.path.rpartition("/")[2] for a, _ in asks] == ["task-1.json", "task-2.json", "review.json"]
     for ask, prompt in (first, second):
@@ -591,7 +591,7 @@ def test_findings_of_the_final_reviewer_are_worked_on_and_reviewed_again(tmp_pat
     prompts = {}
 
     def answer(ask: Ask) -> str:
-        prompts[ask.path] = FLOW.prompt(t.state, ask)
+        prompts[ask.path] = asked(t, ask)
         return BLOCKED if ask.path.endswith("iteration-1/review.json") else good(ask)
 
     t.phase("implement", answer)
@@ -630,7 +630,7 @@ def test_failing_tests_of_the_project_are_no_approval_of_a_verification(tmp_path
     t.write(f"{folder}/base.json", json.dumps({"commit": "0" * 40, "branch": "b", "checks": "false"}))
     t.write(f"{folder}/checks.json", json.dumps({"command": "false", "passed": False, "exit_code": 1}))
     prompts = []
-    t.phase("verify", lambda ask: prompts.append(FLOW.prompt(t.state, ask)) or good(ask))
+    t.phase("verify", lambda ask: prompts.append(asked(t, ask)) or good(ask))
     assert record(t, "verify")["verified"] is False
     assert "the project's tests fail" in record(t, "verify")["reviewerNotes"][0]
     assert all("failed (status 1)" in prompt for prompt in prompts)

@@ -1,4 +1,4 @@
-"""The engine's loop in twenty lines: read, plan, answer, apply. No agent, no process, no clock.
+"""The engine's loop in twenty lines: read, answer, write. No agent, no process, no clock.
 
 For decisions that need many runs; what needs the real engine uses the real engine.
 """
@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from rondel.model.actions import Action, Ask, Decide, Derive, Probe, Run
+from rondel.model.actions import Ask, Decide, Derive, Probe, Run
 from rondel.model.outcomes import Ended, Outcome
-from rondel.model.workflow import Given, SessionRef
+from rondel.model.workflow import Given, SessionRef, Step
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import apply_changes
 from rondel.workflows.feature import start_feature
@@ -46,6 +46,13 @@ def good(ask: Ask) -> str:
     if ask.path.endswith("draft.md"):
         return f"# {ask.title}\n\nText.\n\n=== CHANGES ===\nWrote {ask.title}.\n"
     return "Done, the tests pass."
+
+
+def asked(t: Turning, ask: Ask) -> str:
+    """What an agent is asked now."""
+    step = FLOW.step(t.state, ask.path)
+    assert step is not None
+    return step.prompt(t.state)
 
 
 class Turning:
@@ -92,53 +99,58 @@ class Turning:
         """Turn until this is what is due; what the files showed then."""
         while True:
             state = self.state
-            [action] = FLOW.plan(state)
-            if action.path == until:
+            [step] = FLOW.steps(state)
+            if step.action.path == until:
                 return state
-            apply_changes(self.folder, FLOW.apply(state, action, self._outcome(state, action, good)))
+            apply_changes(self.folder, step.write(state, self._outcome(state, step, good)))
 
     def turn(self, answer: Callable[[Ask], str | Outcome] = good) -> list[Decide]:
         for _ in range(STEPS_MAX):
             state = self.state
-            due = list(FLOW.plan(state))
-            work = [a for a in due if not isinstance(a, Decide)]
+            due = list(FLOW.steps(state))
+            work = [s for s in due if not isinstance(s.action, Decide)]
             if not work:
-                return [a for a in due if isinstance(a, Decide)]
+                return [s.action for s in due if isinstance(s.action, Decide)]
             outcome = self._outcome(state, work[0], answer)
-            changes = FLOW.apply(state, work[0], outcome)
+            changes = work[0].write(state, outcome)
             if not changes:
-                raise AssertionError(f"stuck at {work[0].path}: {outcome.error}")
+                raise AssertionError(f"stuck at {work[0].action.path}: {outcome.error}")
             apply_changes(self.folder, changes)
         raise AssertionError("it never ends")
 
-    def _outcome(self, state: State, action: Action, answer: Callable[[Ask], str | Outcome]) -> Outcome:
+    def _outcome(self, state: State, step: Step[State], answer: Callable[[Ask], str | Outcome]) -> Outcome:
         started, self.now = self.now, self.now + timedelta(seconds=7)
         times: Mapping[str, datetime] = {"started_at": started, "finished_at": self.now}
-        match action:
+        match step.action:
             case Derive():
                 return Outcome(Ended.DONE, **times)
             case Probe():
-                base = {"commit": "0" * 40, "branch": action.args[0], "checks": ""}
+                base = {"commit": "0" * 40, "branch": step.action.args[0], "checks": ""}
                 return Outcome(Ended.DONE, data=base, **times)
             case Run():
                 return Outcome(Ended.DONE, text="3 passed", exit_code=0, **times)
             case Ask():
-                return self._ask(state, action, answer, times)
-        raise AssertionError(action)
+                return self._ask(state, step, step.action, answer, times)
+        raise AssertionError(step)
 
     def _ask(
-        self, state: State, ask: Ask, answer: Callable[[Ask], str | Outcome], times: Mapping[str, datetime]
+        self,
+        state: State,
+        step: Step[State],
+        ask: Ask,
+        answer: Callable[[Ask], str | Outcome],
+        times: Mapping[str, datetime],
     ) -> Outcome:
-        assert FLOW.prompt(state, ask)
+        assert step.prompt(state)
         self.asked.append(ask.path)
         said = answer(ask)
         if isinstance(said, Outcome):
             return said
-        wrong = FLOW.check(state, ask, said)
+        wrong = step.check(state, said)
         if wrong:
             self.asked.append(ask.path)
             said = str(answer(ask))
-            wrong = FLOW.check(state, ask, said)
+            wrong = step.check(state, said)
         if wrong:
             return Outcome(Ended.REJECTED, text=said, error=wrong, **times)
         commit: dict[str, object] = {}

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -34,7 +35,7 @@ class Silent:
     def event(self, kind: str, fields: dict[str, object]) -> None:
         """See `View`."""
 
-    def tick(self, flights: list[Flight], ledger: Ledger, summary: Summary) -> None:
+    def tick(self, flights: list[Flight[Any]], ledger: Ledger, summary: Summary) -> None:
         """See `View`."""
 
 
@@ -56,7 +57,7 @@ class Lines:
         if line:
             self._console.print(line, soft_wrap=True)
 
-    def tick(self, flights: list[Flight], ledger: Ledger, summary: Summary) -> None:
+    def tick(self, flights: list[Flight[Any]], ledger: Ledger, summary: Summary) -> None:
         """See `View`."""
 
 
@@ -68,7 +69,7 @@ class Screen(Lines):
         self._live = live
         self._title = title
 
-    def tick(self, flights: list[Flight], ledger: Ledger, summary: Summary) -> None:
+    def tick(self, flights: list[Flight[Any]], ledger: Ledger, summary: Summary) -> None:
         """See `View`."""
         table = Table.grid(padding=(0, 2))
         sign = "line" if self._console.options.ascii_only else "dots"

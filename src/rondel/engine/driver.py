@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from rondel.agents import process
 from rondel.agents.base import Beat, Reply
@@ -33,6 +33,7 @@ from rondel.model.outcomes import NO_COMMIT, Ended, Outcome
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
+from rondel.model.workflow import Step
 from rondel.store.lease import Lease
 from rondel.store.written import Kept
 
@@ -54,7 +55,7 @@ class View(Protocol):
         """Something was noted in the journal."""
         ...
 
-    def tick(self, flights: list[Flight], ledger: Ledger, summary: Summary) -> None:
+    def tick(self, flights: list[Flight[Any]], ledger: Ledger, summary: Summary) -> None:
         """Time went by."""
         ...
 
@@ -71,7 +72,7 @@ class Driver(Generic[S]):
         self._lease = lease
         self._limits = limits
         self._view = view
-        self._flights: dict[str, Flight] = {}
+        self._flights: dict[str, Flight[S]] = {}
         self._held: dict[str, tuple[Stopped, str]] = {}
         self._stuck: dict[str, str] = {}  # edits that git would not take; the next run tries again
         self._failures: dict[str, str] = {}  # what came to nothing in this run, and where to look
@@ -184,7 +185,8 @@ class Driver(Generic[S]):
             for flight in self._flights.values():
                 flight.task.cancel()
         self._session.hear()
-        for action in self._session.workflow.plan(self._session.state):
+        for step in self._session.workflow.steps(self._session.state):
+            action = step.action
             if action.path in self._flights:
                 continue
             if self._session.hear():
@@ -200,7 +202,7 @@ class Driver(Generic[S]):
                 return
             reason = self._reason_to_hold(action)
             if reason is None:
-                self._start(action)
+                self._start(step)
                 self._word = control.read(self._session.folder)
             else:
                 self._held[action.path] = reason
@@ -290,13 +292,13 @@ class Driver(Generic[S]):
             isinstance(f.job.action, Run) and f.job.action.exclusive == word for f in self._flights.values()
         )
 
-    def _start(self, action: Action) -> None:
-        session = self._session
+    def _start(self, step: Step[S]) -> None:
+        session, action = self._session, step.action
         session.look_again(action.inputs)
         seen = {p: self._fresh_digest(p) for p in (action.path, *_outputs(action))}
         inputs = {p: session.files.digest(p) or "" for p in action.inputs}
-        job = self._job(action, inputs)
-        begin = session.workflow.begin(session.state, action, self._tools.clock())
+        job = self._job(step, inputs)
+        begin = step.begin(session.state, self._tools.clock())
         if begin:
             session.carry_out(begin, {}, self._lease)
         self._lease.check()
@@ -311,14 +313,15 @@ class Driver(Generic[S]):
         self._session.files.forget(path)
         return self._session.files.digest(path)
 
-    def _job(self, action: Action, inputs: dict[str, str]) -> Job:
-        """The next try at an action; a try that was complete when its driver died is taken up again."""
+    def _job(self, step: Step[S], inputs: dict[str, str]) -> Job[S]:
+        """The next try at a step; a try that was complete when its driver died is taken up again."""
+        action = step.action
         record = self._session.ledger.of(action.path)
         agent = self._agent_for(action)
         answered = self._answered(action, record, agent)
         if answered is not None:
             self._note("recovered", action=action.path, title=action.title, **{"try": answered})
-            return Job(action, answered, agent, continues=True, paid=record.open_try is None)
+            return Job(step, answered, agent, continues=True, paid=record.open_try is None)
         if record.open_try is not None:
             usage = self._performer.usage_in_spool(action.path, record.open_try)
             if usage is None:
@@ -332,7 +335,7 @@ class Driver(Generic[S]):
         )
         hint = _hint(record) if self._performer.has_workspace(action) else ""
         job = Job(
-            action,
+            step,
             record.tries + 1,
             agent,
             resume=record.vendor_session if goes_on else None,
@@ -410,7 +413,7 @@ class Driver(Generic[S]):
                 self._trouble = self._trouble or e
         self._end_watch(ended)
 
-    def _end_watch(self, ended: Sequence[Flight]) -> None:
+    def _end_watch(self, ended: Sequence[Flight[S]]) -> None:
         """Watch no more once nobody is at work who could write; of a killed reaper's child nobody knows."""
         self._unseen = self._unseen or any(self._performer.lost_sight(flight.job) for flight in ended)
         at_work = any(self._performer.could_write(flight.job) for flight in self._flights.values())
@@ -419,7 +422,7 @@ class Driver(Generic[S]):
 
     # -- finishing ----------------------------------------------------------------------
 
-    def _finish(self, flight: Flight) -> None:
+    def _finish(self, flight: Flight[S]) -> None:
         """Leave an action's files and note its end."""
         if flight.task.cancelled():
             self._finish_cancelled(flight)
@@ -451,7 +454,7 @@ class Driver(Generic[S]):
             self._failures[action.path] = self._failure(action)
         if outcome.taken and outcome.ended not in UNRECORDED and final:
             self._session.look_again(flight.inputs)
-            changes = self._session.workflow.apply(self._session.state, action, outcome)
+            changes = flight.job.step.write(self._session.state, outcome)
             # What is doubted gives way to the answer that was waited for, and is kept aside.
             seen = {p: d for p, d in flight.seen.items() if not self._session.is_doubted(p)}
             wrote, kept = self._session.carry_out(changes, seen, self._lease)
@@ -463,12 +466,12 @@ class Driver(Generic[S]):
         for one in kept:
             self._note("kept", file=one.file, aside=one.aside, why=one.why)
 
-    def _note_refused(self, flight: Flight, reply: Reply | None) -> None:
+    def _note_refused(self, flight: Flight[S], reply: Reply | None) -> None:
         """Say which hosts an agent could not reach, also where its answer is there all the same."""
         if reply is not None and reply.refused and not flight.job.paid:
             self._note("unreached", action=flight.job.action.path, message=reply.refused)
 
-    def _finish_cancelled(self, flight: Flight, why: str = "ended by us") -> None:
+    def _finish_cancelled(self, flight: Flight[S], why: str = "ended by us") -> None:
         """Note that it came to nothing here; an answer that was complete is taken by the next run."""
         job = flight.job
         done = self._performer.is_done(job.action, job.agent, job.number)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from rondel.agents.base import Beat, Reply
 from rondel.engine.ledger import Ledger, usage_json
@@ -24,13 +25,14 @@ from rondel.store import ours
 
 ERROR_MAX = 2000
 HEARTBEAT = "heartbeat.json"
+S = TypeVar("S")
 
 
 @dataclass
-class Flight:
+class Flight(Generic[S]):
     """An action under way."""
 
-    job: Job
+    job: Job[S]
     task: asyncio.Task[tuple[Outcome, Reply | None]]
     seen: dict[str, str | None]  # what the files it rewrites were when it began
     inputs: dict[str, str]
@@ -39,7 +41,7 @@ class Flight:
     beat: Beat = field(default_factory=Beat)
 
 
-def started_fields(job: Job, inputs: dict[str, str]) -> dict[str, object]:
+def started_fields(job: Job[Any], inputs: dict[str, str]) -> dict[str, object]:
     """What is noted before anything is asked."""
     action = job.action
     fields: dict[str, object] = {"action": action.path, "try": job.number}
@@ -55,7 +57,7 @@ def started_fields(job: Job, inputs: dict[str, str]) -> dict[str, object]:
 
 
 def finished_fields(
-    flight: Flight, outcome: Outcome, reply: Reply | None, wrote: dict[str, str]
+    flight: Flight[Any], outcome: Outcome, reply: Reply | None, wrote: dict[str, str]
 ) -> dict[str, object]:
     """What is noted when an action has ended and its files are there."""
     fields: dict[str, object] = {
@@ -82,7 +84,7 @@ def finished_fields(
     return fields | {key: value for key, value in maybe.items() if value}
 
 
-def leave_heartbeat(run: Path, flights: Mapping[str, Flight], ledger: Ledger, at: datetime) -> None:
+def leave_heartbeat(run: Path, flights: Mapping[str, Flight[Any]], ledger: Ledger, at: datetime) -> None:
     """A sign of life for other terminals: who works, and what it all cost so far."""
     now = time.monotonic()
     rows = [_row(path, flight, now) for path, flight in flights.items()]
@@ -92,7 +94,7 @@ def leave_heartbeat(run: Path, flights: Mapping[str, Flight], ledger: Ledger, at
         ours.write_view(run / HEARTBEAT, body.encode())
 
 
-def _row(path: str, flight: Flight, now: float) -> dict[str, object]:
+def _row(path: str, flight: Flight[Any], now: float) -> dict[str, object]:
     """An action under way, for other terminals."""
     return {
         "action": path,

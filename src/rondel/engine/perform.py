@@ -33,7 +33,7 @@ from rondel.model.jsons import parse_json
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome, Usage
 from rondel.model.trouble import NOT_RUN, machine, no_command
-from rondel.model.workflow import Look
+from rondel.model.workflow import Look, Step
 from rondel.sandbox.box import Box, Confined, hint
 from rondel.store import files, ours
 
@@ -76,10 +76,10 @@ class Tools:
 
 
 @dataclass(frozen=True)
-class Job:
-    """One try at an action."""
+class Job(Generic[S]):
+    """One try at a step."""
 
-    action: Action
+    step: Step[S]
     number: int  # of the try; names the spool
     agent: AgentSettings | None = None
     resume: str | None = None
@@ -87,6 +87,11 @@ class Job:
     hint: str = ""  # what went wrong with the try before
     continues: bool = False  # goes on where a cut-off try stopped: the workspace is kept as it is
     paid: bool = False  # its answer was counted before
+
+    @property
+    def action(self) -> Action:
+        """What is tried."""
+        return self.step.action
 
 
 class NotReady(Exception):
@@ -101,7 +106,7 @@ class Performer(Generic[S]):
         self._tools = tools
         self._agents: dict[str, Agent] = {}
 
-    async def perform(self, job: Job, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
+    async def perform(self, job: Job[S], beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
         """The outcome of an action, and the vendor's reply where there was one.
 
         MachineTrouble is no outcome: nothing can be said about the action then. Nor is trouble of the
@@ -114,7 +119,7 @@ class Performer(Generic[S]):
                 outcome = self._outcome(self._tools.clock(), Ended.FAILED, error=str(e))
                 return replace(outcome, taken=False), None
 
-    async def _perform(self, job: Job, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
+    async def _perform(self, job: Job[S], beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
         started = self._tools.clock()
         try:
             ours.clear_folder(self.spool(job.action.path, job.number))
@@ -125,7 +130,7 @@ class Performer(Generic[S]):
                     return await self._run(job, job.action), None
                 case Probe():
                     look = self._tools.look
-                    data = await asyncio.to_thread(self._session.workflow.probe, job.action, look)
+                    data = await asyncio.to_thread(job.step.look, look)
                     return self._outcome(started, data=data), None
                 case Derive():
                     return self._outcome(started), None
@@ -145,7 +150,7 @@ class Performer(Generic[S]):
 
     # -- asking -------------------------------------------------------------------------
 
-    async def _ask(self, job: Job, ask: Ask, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
+    async def _ask(self, job: Job[S], ask: Ask, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
         """Ask; send a wrong answer back once; take the edits over."""
         settings = job.agent or self._tools.config.agent_for(ask.role)
         agent = self._agent(settings)
@@ -158,18 +163,20 @@ class Performer(Generic[S]):
         cwd = await self._workspace(ask, job.continues, job.number)
         await self._require_own_program(settings, ask, cwd)
         state, workflow = self._session.state, self._session.workflow
-        if all(action.path != ask.path for action in workflow.plan(state)):  # changed since it was planned
+        if all(
+            step.action.path != ask.path for step in workflow.steps(state)
+        ):  # changed since it was planned
             return self._outcome(self._tools.clock(), Ended.CANCELLED, error="it is not due any more"), None
-        prompt = workflow.prompt(state, ask) + job.hint
+        prompt = job.step.prompt(state) + job.hint
         request = self._request(job, ask, settings, prompt, cwd)
         if settings.kind == MANUAL and (why := self._not_the_persons(request)):
             return self._outcome(self._tools.clock(), Ended.WAITING, error=why), None
         await self._note_state(job, ask.workspace)
         answer = await self._tools.executor.submit(agent, request, beat)
-        wrong = self._wrong(ask, answer)
+        wrong = self._wrong(job, answer)
         if wrong:
             answer = await self._repair(agent, request, answer, wrong, beat)
-            wrong = self._wrong(ask, answer)
+            wrong = self._wrong(job, answer)
         outcome = replace(_of_answer(answer, settings), prompt=digest(prompt))
         if wrong:
             outcome = replace(outcome, ended=Ended.REJECTED, error=wrong)
@@ -191,7 +198,7 @@ class Performer(Generic[S]):
             raise NeedsConsent(why)
 
     async def _taken_before(
-        self, job: Job, ask: Ask, settings: AgentSettings
+        self, job: Job[S], ask: Ask, settings: AgentSettings
     ) -> tuple[Outcome, Reply | None] | None:
         """An edit whose commit its target already holds is done, whoever noted it; so is none at all."""
         space = ask.workspace
@@ -212,7 +219,7 @@ class Performer(Generic[S]):
             replace(outcome, ended=Ended.DONE, error=""), commit
         ), answer.reply if answer else None
 
-    def could_write(self, job: Job) -> bool:
+    def could_write(self, job: Job[S]) -> bool:
         """Whether a try starts a program that could write the session's own files."""
         action = job.action
         if self._tools.box is not None or not isinstance(action, Ask | Run):
@@ -222,7 +229,7 @@ class Performer(Generic[S]):
         edits = action.workspace.access is Access.WRITE
         return edits and bool(action.workspace.checks or self._tools.config.project.setup)
 
-    def lost_sight(self, job: Job) -> bool:
+    def lost_sight(self, job: Job[S]) -> bool:
         """Whether a try that could write the session's files had its reaper killed: nobody saw it end."""
         spool = self.spool(job.action.path, job.number)
         return self.could_write(job) and any(map(process.lost_sight, (spool, spool / REPAIR)))
@@ -281,7 +288,7 @@ class Performer(Generic[S]):
 
     def _find(self, ask: Ask, settings: AgentSettings, number: int) -> Answer | None:
         spool = self.spool(ask.path, number)
-        request = self._request(Job(ask, number), ask, settings, "", spool)
+        request = self._request(Job(Step(ask), number), ask, settings, "", spool)
         return self._tools.executor.find(self._agent(settings), request)
 
     def _last(self, ask: Ask, settings: AgentSettings, number: int) -> Answer | None:
@@ -294,10 +301,10 @@ class Performer(Generic[S]):
             self._agents[settings.name] = self._tools.build(settings)
         return self._agents[settings.name]
 
-    def _wrong(self, ask: Ask, answer: Answer) -> str | None:
+    def _wrong(self, job: Job[S], answer: Answer) -> str | None:
         if answer.reply.ended is not Ended.DONE:
             return None
-        return self._session.workflow.check(self._session.state, ask, answer.reply.text)
+        return job.step.check(self._session.state, answer.reply.text)
 
     async def _repair(
         self, agent: Agent, request: Request, answer: Answer, wrong: str, beat: Callable[[Beat], None]
@@ -318,7 +325,7 @@ class Performer(Generic[S]):
         )
         return _both(answer, await self._tools.executor.submit(agent, again, beat))
 
-    def _request(self, job: Job, ask: Ask, settings: AgentSettings, prompt: str, cwd: Path) -> Request:
+    def _request(self, job: Job[S], ask: Ask, settings: AgentSettings, prompt: str, cwd: Path) -> Request:
         session = self._session
         return Request(
             prompt=prompt,
@@ -408,7 +415,7 @@ class Performer(Generic[S]):
         branch = target or identity.branch
         return await asyncio.to_thread(home, self._tools.look, branch, identity.base) or "HEAD"
 
-    async def _take_over(self, job: Job, ask: Ask, cwd: Path, outcome: Outcome) -> Outcome:
+    async def _take_over(self, job: Job[S], ask: Ask, cwd: Path, outcome: Outcome) -> Outcome:
         """Make the edits one commit and put it on top of its target.
 
         A GitError is about the repository as it is now, and the next run tries the same again.
@@ -443,10 +450,10 @@ class Performer(Generic[S]):
 
     # -- what nobody may change ---------------------------------------------------------
 
-    def _state_note(self, job: Job) -> Path:
+    def _state_note(self, job: Job[S]) -> Path:
         return self._session.run / "repository" / f"{slot(job.action.path)}-{job.number}.json"
 
-    async def _note_state(self, job: Job, space: Workspace) -> None:
+    async def _note_state(self, job: Job[S], space: Workspace) -> None:
         """Keep how the repository is before an edit; a try that goes on has its note already."""
         note = self._state_note(job)
         if space.access is Access.WRITE and not paths.is_file(note):
@@ -456,7 +463,7 @@ class Performer(Generic[S]):
         data = json.dumps(state, indent=1, sort_keys=True).encode()
         await asyncio.to_thread(files.write, ours.own(note), data)
 
-    async def _changed_state(self, job: Job, space: Workspace) -> str:
+    async def _changed_state(self, job: Job[S], space: Workspace) -> str:
         """What an edit changed that is not its own, in words; said once, then a person knows of it."""
         before = (
             parse_json(files.read(self._state_note(job)) or b"") if space.access is Access.WRITE else None
@@ -474,7 +481,7 @@ class Performer(Generic[S]):
 
     # -- running ------------------------------------------------------------------------
 
-    async def _run(self, job: Job, run: Run) -> Outcome:
+    async def _run(self, job: Job[S], run: Run) -> Outcome:
         """Run a command under the reaper; its output is in the spool and in the outcome."""
         started = self._tools.clock()
         spool = self.spool(run.path, job.number)

@@ -83,6 +83,12 @@ def text(path: str, content: str, *, view: bool = False) -> Write:
     return Write(path, whole.encode(errors="replace"), view)
 
 
+def json_file(path: str, value: object) -> Write:
+    """A JSON file as a person reads it. Half characters stay what JSON says of them."""
+    body = json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n"
+    return Write(path, body.encode(errors="backslashreplace"))
+
+
 def foresee(files: dict[str, bytes], changes: Iterable[Change]) -> None:
     """Carry changes out on files that are only thought of, to see what they lead to."""
     for change in changes:

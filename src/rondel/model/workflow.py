@@ -1,12 +1,13 @@
 """The contract of a workflow: pure functions over a folder, and nothing else.
 
     read(files, given)             what the files show; total: bad data becomes a Problem
-    plan(state)                    everything that is due now; independent actions come together
-    prompt(state, ask)             what to ask, made only when the action starts
-    apply(state, action, outcome)  which files to leave, in order; the last one is the commit
+    steps(state)                   everything that is due now; independent steps come together
+    step.prompt(state)             what to ask, made only when the step starts
+    step.check(state, answer)      what is wrong with an answer
+    step.write(state, outcome)     which files to leave, in order; the last one is the commit
 
-The engine does the rest: it reads again after each single completion, so `plan` never
-needs to know what is under way, and an action that is due twice is done once.
+The engine does the rest: it reads again after each single completion, so `steps` never
+needs to know what is under way, and a step that is due twice is done once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar, cast
 
 from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
@@ -125,6 +126,50 @@ class Look(Protocol):
         ...
 
 
+def _leave_nothing(_state: object, _given: object) -> Sequence[Change]:
+    return ()
+
+
+def _accept(_state: object, _answer: str) -> str | None:
+    return None
+
+
+def _ask_nothing(_state: object) -> str:
+    raise NotImplementedError("a step that asks somebody has a prompt")
+
+
+def _look_at_nothing(_look: Look) -> object:
+    raise NotImplementedError("a step that looks at the repository says what for")
+
+
+@dataclass(frozen=True)
+class Step(Generic[S]):
+    """Something that is due: an action, and what it means.
+
+    Its functions get the state as it is when they are called, not as it was when the step was
+    planned: another terminal may have changed it while an agent worked.
+    """
+
+    action: Action
+    write: Callable[[S, Outcome], Sequence[Change]] = _leave_nothing
+    """The files to leave. For an outcome that is not DONE: what records it, or nothing.
+
+    Nothing means that the workflow cannot go on without this action: it stays due, and
+    the run ends with its error.
+    """
+    prompt: Callable[[S], str] = _ask_nothing
+    """What an `Ask` says to its agent."""
+    check: Callable[[S, str], str | None] = _accept
+    """What is wrong with an answer, in words the agent can act on; None when it will do.
+
+    A wrong answer is sent back once with these words; a second wrong one is REJECTED.
+    """
+    look: Callable[[Look], object] = _look_at_nothing
+    """What a `Probe` found: the `data` of its outcome. Raises RondelError when it cannot look."""
+    begin: Callable[[S, datetime], Sequence[Change]] = _leave_nothing
+    """The files that say the action has started, where the workflow's documents show that."""
+
+
 @dataclass(frozen=True)
 class Edited:
     """An edit that counts as done: whose it is, the commit on the session's branch, what it is about."""
@@ -168,17 +213,32 @@ class Workflow(ABC, Generic[S]):
         """
         return self.read(files, ref, given)
 
-    @abstractmethod
-    def plan(self, state: S) -> Iterable[Action]:
+    def steps(self, state: S) -> Iterable[Step[S]]:
         """Everything that is due now, most urgent first. Taken lazily: only as far as limits allow."""
+        return map(self._step, self.plan(state))
 
-    @abstractmethod
+    def _step(self, action: Action) -> Step[S]:
+        """A step of a workflow that says what its actions mean by their paths."""
+        return Step(
+            action,
+            write=lambda state, outcome: self.apply(state, action, outcome),
+            prompt=lambda state: self.prompt(state, cast("Ask", action)),
+            check=lambda state, text: self.check(state, cast("Ask", action), text),
+            look=lambda look: self.probe(cast("Probe", action), look),
+            begin=lambda state, at: self.begin(state, action, at),
+        )
+
     def apply(self, state: S, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """The files to leave. For an outcome that is not DONE: what records it, or nothing.
+        """The files to leave."""
+        raise NotImplementedError(action.path)
 
-        Nothing means that the workflow cannot go on without this action: it stays due, and
-        the run ends with its error.
-        """
+    def step(self, state: S, path: str) -> Step[S] | None:
+        """The step with this path, of those that are due."""
+        return next((step for step in self.steps(state) if step.action.path == path), None)
+
+    def plan(self, state: S) -> Iterable[Action]:
+        """The actions of the steps that are due."""
+        return (step.action for step in self.steps(state))
 
     @abstractmethod
     def summary(self, state: S) -> Summary:

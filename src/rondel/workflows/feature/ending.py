@@ -8,7 +8,7 @@ from datetime import datetime
 
 from rondel.model.changes import Aside, Change, Document, Edit
 from rondel.workflows.feature import layout, stamps
-from rondel.workflows.feature.apply import signed
+from rondel.workflows.feature.closing import signed
 from rondel.workflows.feature.phases import FINISH, IMPLEMENT
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.work import read_work

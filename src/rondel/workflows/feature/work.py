@@ -89,6 +89,11 @@ class Work:
         return self.files.digest(self.artifact) if self.artifact else None
 
     @property
+    def digest_now(self) -> str | None:
+        """The same now, not when the state was read."""
+        return self.files.digest(self.artifact) if self.artifact else None
+
+    @property
     def is_foreign(self) -> bool:
         """Whether the artifact is a text that Rondel neither wrote nor has had as a draft before."""
         if self.artifact is None or not is_theirs(self.files, self.artifact):
@@ -114,6 +119,10 @@ class Work:
     def number(self) -> int:
         """The iteration under way, or the next."""
         return self.settled.number + 1 if self.settled else 1
+
+    def draft(self, number: int) -> str | None:
+        """What was drafted in an iteration."""
+        return self.files.text(layout.draft(self.folder, number)) if number > 0 else None
 
     def _round(self, number: int) -> Round:
         drafted = (

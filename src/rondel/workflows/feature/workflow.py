@@ -7,30 +7,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from rondel.model.actions import Action, Ask, Decide, Probe
-from rondel.model.changes import Change
+from typing_extensions import override
+
+from rondel.model.actions import Decide
 from rondel.model.commands import answering, command_line
 from rondel.model.conclusion import Conclusion
 from rondel.model.consent import Brought
 from rondel.model.names import is_safe_name
-from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
-from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Repairs, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Repairs, SessionRef, Step, Workflow
 from rondel.workflows.feature import layout
-from rondel.workflows.feature.apply import apply
-from rondel.workflows.feature.asking import prompt
-from rondel.workflows.feature.base import brought_tests, look_for_base
+from rondel.workflows.feature.base import brought_tests
 from rondel.workflows.feature.conclusion import conclusion
-from rondel.workflows.feature.drafts import complaint
 from rondel.workflows.feature.files import lost, mend
 from rondel.workflows.feature.lint import Anomaly
 from rondel.workflows.feature.meta import records, stamped, title, word
 from rondel.workflows.feature.phases import ABANDONED, ARTIFACTS, FINISH, IMPLEMENT, REVIEWED, VERIFY
-from rondel.workflows.feature.plan import plan
 from rondel.workflows.feature.read import State, read
-from rondel.workflows.feature.review import parse_review
+from rondel.workflows.feature.steps import steps
 from rondel.workflows.feature.work import read_work
 
 _FOLDER = re.compile(r"\d+-.+")
@@ -57,67 +53,53 @@ class Feature(Workflow[State]):
             if is_feature and repo.exists(f"{folder}/{layout.META}"):
                 yield SessionRef(self.name, plain, folder)
 
+    @override
     def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
-        """See `Workflow`."""
         return read(files, ref, given)
 
+    @override
     def target(self, state: State) -> str | None:
-        """See `Workflow`."""
         return state.branch
 
+    @override
     def edits(self, state: State) -> Iterable[Edited]:
-        """See `Workflow`. Once it has ended, its branch is the person's to delete or to use again."""
+        """Once it has ended, its branch is the person's to delete or to use again."""
         work, asked = read_work(state.files, IMPLEMENT), state.request
         anew = asked is not None and asked.phase == IMPLEMENT and asked.how == "fresh"
         if anew and asked and (work.take is None or work.take.request < asked.number):
             return ()  # that has not begun yet
         return () if state.ended else work.edited
 
+    @override
     def redo(self, state: State, actions: Sequence[str]) -> str:
-        """See `Workflow`."""
         return command_line("feature", IMPLEMENT, state.ref.id, "--fresh", "--yes")
 
-    def plan(self, state: State) -> Iterable[Action]:
-        """See `Workflow`."""
-        return plan(state)
+    @override
+    def steps(self, state: State) -> Iterable[Step[State]]:
+        return steps(state)
 
-    def prompt(self, state: State, ask: Ask) -> str:
-        """See `Workflow`."""
-        return prompt(state, ask)
-
-    def check(self, state: State, ask: Ask, text: str) -> str | None:
-        """See `Workflow`."""
-        if ask.path.endswith("/review.json"):
-            return parse_review(text).error or None
-        return complaint(text) if ask.path.endswith("/draft.md") else None
-
-    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """See `Workflow`."""
-        return apply(state, action, outcome)
-
-    def probe(self, probe: Probe, look: Look) -> object:
-        """See `Workflow`."""
-        return look_for_base(look, *probe.args)
-
+    @override
     def documents(self, state: State) -> Iterable[str]:
-        """See `Workflow`."""
         return (layout.META,)
 
+    @override
     def conclusion(self, state: State) -> Conclusion:
-        """See `Workflow`."""
         return conclusion(state)
 
+    @override
     def frozen(self, state: State) -> Iterable[str]:
-        """See `Workflow`. A completed phase is redone by asking for it, not by the way."""
+        """A completed phase is redone by asking for it, not by the way."""
         return [f"{layout.PARTS}/{phase}" for phase in REVIEWED if phase in state.completed]
 
+    @override
     def looked_up(self, state: State) -> Iterable[str]:
-        """See `Workflow`. Where the phase under way begins, while nothing was made from there."""
+        """Where the phase under way begins, while nothing was made from there."""
         if state.work is not None and not state.work.rounds and not state.work.edits:
             yield layout.base(state.work.folder)
 
+    @override
     def artifact(self, state: State, number: int | None) -> str | None:
-        """See `Workflow`. The document of the latest phase that has one; of an iteration, its draft."""
+        """The document of the latest phase that has one; of an iteration, its draft."""
         there = [p for p in ARTIFACTS if state.files.exists(ARTIFACTS[p])]
         if not there:
             return None
@@ -125,16 +107,18 @@ class Feature(Workflow[State]):
             return ARTIFACTS[there[-1]]
         return layout.draft(read_work(state.files, there[-1]).folder, number)
 
+    @override
     def doctor(self, root: str, *, repair: Repairs) -> Iterable[tuple[str, Problem]]:
-        """See `Workflow`."""
         return [*mend(Path(root), repair), *lost(Path(root))]
 
+    @override
     def changes_code(self, state: State | None) -> bool:
-        """See `Workflow`. Phases before the implementation leave documents only."""
+        """Phases before the implementation leave documents only."""
         return state is None or state.reaches(IMPLEMENT)
 
+    @override
     def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
-        """See `Workflow`. What a session's own files say is to be run is no more trusted than they are."""
+        """What a session's own files say is to be run is no more trusted than they are."""
         if given.checks or not self.changes_code(state):
             return
         found = brought_tests(look, state.branch if state is not None else "")
@@ -145,12 +129,12 @@ class Feature(Workflow[State]):
             if work.base is not None and work.base.checks and work.base.checks not in known:
                 yield Brought(f"tests recorded for {work.phase}", work.base.checks)
 
+    @override
     def settings(self) -> Mapping[str, object]:
-        """See `Workflow`."""
         return {"mode": "standard"}
 
+    @override
     def summary(self, state: State) -> Summary:
-        """See `Workflow`."""
         decision = next((a for a in self.plan(state) if isinstance(a, Decide)), None)
         question = decision.question if decision else None
         done = [p for p in REVIEWED if p in state.completed]
