@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from rondel.workflows.feature import lint_file, start_feature
 from rondel.workflows.feature.files import repair_meta
-from rondel.workflows.feature.lint import lint, lint_meta
-from rondel.workflows.feature.repair import without_stray_brace
-from rondel.workflows.feature.stamps import merge
+from rondel.workflows.feature.lint import lint, lint_meta, without_stray_brace
+from rondel.workflows.feature.stamps import merge_phase
 from rondel.workflows.feature.workflow import Feature
 
 T = [f"2026-11-15T{hour:02d}:00:00+00:00" for hour in range(10, 20)]
@@ -214,7 +213,7 @@ def test_every_sample_is_read_and_what_is_written_back_keeps_all_its_fields():
         if any(a.rule == "invalid-json" for a in found):
             data = without_stray_brace(data)
         meta = json.loads(data)
-        after = merge(
+        after = merge_phase(
             meta, "verify", {"started": "2027-01-01T00:00:00+00:00", "completed": "2027-01-01T01:00:00+00:00"}
         )
         for name, value in meta.items():

@@ -16,7 +16,7 @@ from rondel.model.summary import Status
 from rondel.model.workflow import Given
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.feature import EXPECTATIONS, LIMITS, Review
-from rondel.workflows.feature.history import added, entry
+from rondel.workflows.feature.closing import added, entry
 from rondel.workflows.feature.lint import lint_meta
 from rondel.workflows.feature.phases import ARTIFACTS, PHASES, REVIEWED
 

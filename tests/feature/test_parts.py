@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rondel.workflows.feature import place
 from rondel.workflows.feature.base import find_checks
-from rondel.workflows.feature.drafts import changes_made, complaint, parse_draft
+from rondel.workflows.feature.drafting import changes_made, complaint, parse_draft
 from rondel.workflows.feature.prompt import document, filled
 from rondel.workflows.feature.tasks import parse_tasks
 

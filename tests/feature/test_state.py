@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rondel.errors import UsageError
 from rondel.workflows.feature import LIMITS, PHASES, start_feature, update_phase_state
 from rondel.workflows.feature.meta import current_phase, due_phase, iterations, notes, records, stamped
-from rondel.workflows.feature.stamps import closed, merge, opened
+from rondel.workflows.feature.stamps import merge_phase, phase_closed, phase_opened
 
 T1, T2, T3 = "2026-11-15T10:00:00+00:00", "2026-11-15T11:00:00+00:00", "2026-11-15T12:00:00+00:00"
 
@@ -159,7 +159,7 @@ documents = st.fixed_dictionaries(
 @given(meta=documents, phase=st.sampled_from(PHASES))
 def test_what_is_written_back_keeps_every_field_it_does_not_know(meta, phase):
     before = copy.deepcopy(meta)
-    after = merge(meta, phase, {"started": T2, "completed": T3})
+    after = merge_phase(meta, phase, {"started": T2, "completed": T3})
     assert meta == before, "the document given is not changed itself"
     for name, value in before.items():
         if name not in ("phases", "lastCompletedPhase"):
@@ -176,15 +176,15 @@ def test_another_spelling_of_a_field_is_kept_in_step():
         "lastCompletedPhase": "specify",
         "phases": {"design": {"startedAt": T1, "status": "in_progress"}},
     }
-    after = merge(meta, "design", {"completed": T2})
+    after = merge_phase(meta, "design", {"completed": T2})
     assert after["lastCompletedPhase"] == after["currentPhase"] == "design"
     assert after["phases"]["design"]["status"] == "completed"
-    assert merge(after, "design", {"started": T2})["phases"]["design"]["startedAt"] == T2
+    assert merge_phase(after, "design", {"started": T2})["phases"]["design"]["startedAt"] == T2
 
 
 def test_the_current_phase_is_the_one_completed_latest_by_the_clock():
     meta = {"mode": "full", "phases": {"design": {"started": T1, "completed": T3}}}
-    after = merge(meta, "specify", {"started": T1, "completed": T2})
+    after = merge_phase(meta, "specify", {"started": T1, "completed": T2})
     assert after["currentPhase"] == "design"
 
 
@@ -195,7 +195,7 @@ def test_a_phase_that_is_opened_again_loses_what_the_last_pass_said_and_nothing_
         "currentPhase": "design",
         "phases": {"specify": {"started": T1, "completed": T1}, "design": record},
     }
-    after = opened(meta, "design", datetime(2026, 11, 15, 12, tzinfo=UTC))
+    after = phase_opened(meta, "design", datetime(2026, 11, 15, 12, tzinfo=UTC))
     assert after["phases"]["design"] == {"started": T3, "stages": {}}
     assert after["currentPhase"] == "specify"
 
@@ -203,15 +203,17 @@ def test_a_phase_that_is_opened_again_loses_what_the_last_pass_said_and_nothing_
 @given(minutes=st.integers(-500, 500))
 def test_a_clock_that_was_set_back_ends_no_phase_before_its_beginning(minutes):
     start = datetime(2026, 11, 15, 10, tzinfo=UTC)
-    meta = opened({"mode": "full", "phases": {}}, "design", start)
-    after = closed(meta, "design", start + timedelta(minutes=minutes), rounds=1, verified=True)
+    meta = phase_opened({"mode": "full", "phases": {}}, "design", start)
+    after = phase_closed(meta, "design", start + timedelta(minutes=minutes), rounds=1, verified=True)
     record = after["phases"]["design"]
     assert record["started"] <= record["completed"]
 
 
 def test_a_closing_past_the_limit_is_refused():
     with pytest.raises(UsageError, match="allows 1"):
-        closed({"mode": "hotfix"}, "design", datetime(2026, 11, 15, tzinfo=UTC), rounds=2, verified=True)
+        phase_closed(
+            {"mode": "hotfix"}, "design", datetime(2026, 11, 15, tzinfo=UTC), rounds=2, verified=True
+        )
 
 
 # -- reading every shape ----------------------------------------------------------------------

@@ -21,7 +21,7 @@ from rondel.agents.gemini import _ENV_LINE
 from rondel.agents.settings import AgentSettings
 from rondel.errors import RondelError, UsageError
 from rondel.model.outcomes import Ended
-from rondel.workflows.feature.ending import _OPEN_BOX
+from rondel.workflows.feature.closing import _OPEN_BOX
 from rondel.workflows.review import checks
 from rondel.workflows.review.analysers import complexity, patterns, ruff, secrets, shellcheck
 from rondel.workflows.review.analysers.base import TYPES, ChangedFile

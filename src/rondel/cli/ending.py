@@ -14,7 +14,7 @@ from rondel.model.commands import command_line
 from rondel.model.refs import BRANCHES, END, branch_in
 from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
-from rondel.workflows.feature.ending import ending, unfinished
+from rondel.workflows.feature.closing import ending, unfinished
 from rondel.workflows.feature.meta import title, word
 from rondel.workflows.feature.phases import ABANDONED, BRAINSTORM, COMPLETED, IMPLEMENT, REVIEWED
 from rondel.workflows.feature.read import State

@@ -31,13 +31,13 @@ from rondel.model.changes import Edit
 from rondel.model.commands import command_line
 from rondel.model.workflow import SessionRef
 from rondel.workflows.feature import layout, place, worktrees
-from rondel.workflows.feature.conclusion import made_by
-from rondel.workflows.feature.ending import kept_history
+from rondel.workflows.feature.closing import kept_history
 from rondel.workflows.feature.files import lint_file, start_feature
 from rondel.workflows.feature.meta import notes, records, stamped, word
 from rondel.workflows.feature.phases import ACTIVE, FINISH, IMPLEMENT, LIMITS, PHASES, REVIEWED
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.transitions import Transition
+from rondel.workflows.feature.workflow import made_by
 
 F = TypeVar("F", bound=Callable[..., object])
 WAITS = 3

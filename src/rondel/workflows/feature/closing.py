@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
 from rondel.model.actions import Derive
-from rondel.model.changes import Change, Document, Edit, Write, json_file, text
+from rondel.model.changes import Aside, Change, Document, Edit, Write, json_file, text
 from rondel.model.marks import signature
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
-from rondel.workflows.feature import layout, stamps
-from rondel.workflows.feature.history import added, entry
-from rondel.workflows.feature.phases import IMPLEMENT
+from rondel.workflows.feature import layout
+from rondel.workflows.feature.phases import FINISH, IMPLEMENT
 from rondel.workflows.feature.prompt import fill
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.review import Review, parse_review, unreadable
-from rondel.workflows.feature.work import Round, Work
+from rondel.workflows.feature.stamps import feature_ended, phase_closed
+from rondel.workflows.feature.work import Round, Work, read_work
 
 Derivation = Callable[[State, Work, datetime], Sequence[Change]]
 
@@ -101,7 +102,7 @@ def _completed(state: State, work: Work, at: datetime) -> Sequence[Change]:
     message = complete_message(rounds, concerns)
 
     def change(meta: Document) -> Document:
-        return stamps.closed(meta, work.phase, at, rounds=rounds, verified=approved, concerns=concerns)
+        return phase_closed(meta, work.phase, at, rounds=rounds, verified=approved, concerns=concerns)
 
     return (
         text(layout.complete(work.folder), message),
@@ -156,3 +157,104 @@ def feedback(template: str, state: State, work: Work) -> str:
     lines = [review.summary, *(f"- {issue}" for issue in review.issues)]
     said = "\n".join(line for line in lines if line) or "- nothing in particular"
     return fill(template, number=str(work.number), limit=str(state.limit), feedback=said) + "\n\n"
+
+
+# -- the history ------------------------------------------------------------------------------
+
+
+_PHASE = re.compile(r"(?m)^## Phase: ")
+_HEADING = re.compile(r"(?m)^(#{1,6}\s|---\s*$)")
+
+
+def entry(number: int, at: str, review: Review, changes: str) -> str:
+    """What iteration `number` came to. Always the same for the same iteration."""
+    issues = "\n".join(f"- {_line(str(issue))}" for issue in review.issues) or "- none"
+    return (
+        f"### Iteration {number} - {at}\n\n"
+        f"**Reviewer Feedback:**\n{_body(review.summary) or _verdict(review)}\n\n"
+        f"**Issues:**\n{issues}\n\n"
+        f"**Changes Made:**\n{_body(changes)}\n\n---\n"
+    )
+
+
+def added(history: str | None, phase: str, text: str) -> str:
+    """The history with this entry at its end. The last one of its phase is not added again."""
+    before = history or ""
+    heading = f"## Phase: {phase}"
+    at = max((m.start() for m in _PHASE.finditer(before)), default=None)
+    section = before[at:] if at is not None else ""
+    same_phase = section.startswith(f"{heading}\n")
+    if same_phase and text in section:
+        return before
+    if before and not before.endswith("\n"):
+        before += "\n"
+    gap = "\n" if before else ""
+    return before + gap + ("" if same_phase else f"{heading}\n\n") + text
+
+
+def _verdict(review: Review) -> str:
+    return "Approved." if review.approved else "Not approved."
+
+
+def _body(text: str) -> str:
+    """Text of an agent that stays text: no line of it can pass for a heading or a rule."""
+    return _HEADING.sub(lambda m: "\\" + m.group(0), text.strip())
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# -- the end of a feature ---------------------------------------------------------------------
+
+
+_OPEN_BOX = re.compile(r"(?m)^[ \t]*[-*+][ \t]+\[ \][ \t]+(.+)$")
+
+
+def unfinished(state: State) -> list[str]:
+    """The tasks that are not done: those nobody carried out, or whose box is not ticked."""
+    document = state.files.text(layout.TASKS)
+    if document is None:
+        return []
+    work = read_work(state.files, IMPLEMENT)
+    if work.base is not None:
+        return [f"{task.key}: {task.title}" for task in work.open_tasks]
+    if IMPLEMENT in state.completed:
+        return [box.group(1).strip() for box in _OPEN_BOX.finditer(document)]
+    return [f"{task.key}: {task.title}" for task in work.tasks]
+
+
+def ending(
+    state: State, status: str, at: datetime, *, worktree_gone: bool, reason: str = ""
+) -> Sequence[Change]:
+    """The history is put away, where it is kept; then the status is set, which is the commit."""
+
+    def change(meta: Document) -> Document:
+        after = feature_ended(meta, status, at, reason)
+        return {**after, "worktree": None} if worktree_gone else after
+
+    changes: list[Change] = []
+    if state.files.exists(layout.HISTORY):
+        changes.append(Aside(layout.HISTORY, _free(state)))
+    folder = layout.folder(FINISH, 1)
+    return (*changes, *signed(state, FINISH, folder, at), Edit(layout.META, change))
+
+
+def _free(state: State) -> str:
+    """A name for the history that no earlier one has."""
+    stem = layout.HISTORY_KEPT.removesuffix(".md")
+    number = 1
+    while state.files.exists(f"{stem}-{number}.md"):
+        number += 1
+    return f"{stem}-{number}.md"
+
+
+def kept_history(state: State) -> str | None:
+    """The history as it stands, or as it was put away at the end."""
+    parts: list[str] = []
+    number = 1
+    while (text := state.files.text(f"{layout.HISTORY_KEPT.removesuffix('.md')}-{number}.md")) is not None:
+        parts.append(text)
+        number += 1
+    now = state.files.text(layout.HISTORY)
+    return "\n".join([*parts, now] if now is not None else parts) or None

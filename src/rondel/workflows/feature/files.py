@@ -17,11 +17,11 @@ from rondel.model.times import stamp
 from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
 from rondel.store import documents, files, ours
 from rondel.store.written import write_ours
-from rondel.workflows.feature import layout, stamps
-from rondel.workflows.feature.lint import Anomaly, lint
+from rondel.workflows.feature import layout
+from rondel.workflows.feature.lint import Anomaly, lint, without_stray_brace
 from rondel.workflows.feature.phases import ACTIVE, BRAINSTORM, LIMITS, SPECIFY
 from rondel.workflows.feature.phases import ARTIFACTS as ARTIFACT_OF
-from rondel.workflows.feature.repair import without_stray_brace
+from rondel.workflows.feature.stamps import merge_phase
 
 log = logging.getLogger("rondel.feature")
 _ID = re.compile(r"(\d{1,9})(?:-|$)")
@@ -38,7 +38,7 @@ def update_phase_state(feature_path: str | Path, phase: str, updates: Mapping[st
     def change(meta: Document) -> Document:
         if not meta:
             raise UsageError(f"{feature_path} has no {layout.META}")
-        return stamps.merge(meta, phase, updates)
+        return merge_phase(meta, phase, updates)
 
     path = Path(feature_path).resolve() / layout.META
     try:

@@ -13,20 +13,13 @@ from datetime import datetime
 from rondel.errors import UsageError
 from rondel.model.changes import Document, Json
 from rondel.model.times import parse_time, stamp
-from rondel.workflows.feature.meta import (
-    NAMES,
-    comparable,
-    completed_phases,
-    current_phase,
-    latest,
-    stamped,
-)
+from rondel.workflows.feature.meta import NAMES, comparable, completed_phases, current_phase, latest, stamped
 from rondel.workflows.feature.phases import FINISH, PHASES, limit_of
 
 KNOWN = ("started", "completed", "verified", "iterations", "reviewerNotes")
 
 
-def merge(meta: Document, phase: str, updates: Mapping[str, object]) -> Document:
+def merge_phase(meta: Document, phase: str, updates: Mapping[str, object]) -> Document:
     """`updates` put into the phase's record; a completion moves `currentPhase`."""
     if phase not in PHASES:
         raise UsageError(f"no phase {phase!r}; there are: {', '.join(PHASES)}")
@@ -45,7 +38,7 @@ def merge(meta: Document, phase: str, updates: Mapping[str, object]) -> Document
     return _named(_with(meta, phase, after), phase)
 
 
-def opened(meta: Document, phase: str, at: datetime) -> Document:
+def phase_opened(meta: Document, phase: str, at: datetime) -> Document:
     """The phase is under way, for the first time or again.
 
     What an earlier pass left in the record goes: it says nothing about this one.
@@ -64,7 +57,7 @@ def opened(meta: Document, phase: str, at: datetime) -> Document:
     return meta
 
 
-def closed(  # the five values of one completion
+def phase_closed(  # the five values of one completion
     meta: Document,
     phase: str,
     at: datetime,
@@ -86,10 +79,10 @@ def closed(  # the five values of one completion
         "verified": verified,
         "reviewerNotes": list(concerns) if concerns else None,
     }
-    return merge(meta, phase, {k: v for k, v in updates.items() if v is not None})
+    return merge_phase(meta, phase, {k: v for k, v in updates.items() if v is not None})
 
 
-def ended(meta: Document, status: str, at: datetime, reason: str = "") -> Document:
+def feature_ended(meta: Document, status: str, at: datetime, reason: str = "") -> Document:
     """The whole feature is completed or abandoned."""
     record = _record(meta, FINISH)
     end = stamp(_not_before(record, at))

@@ -14,14 +14,15 @@ from rondel.model.actions import Decide, Derive
 from rondel.model.changes import Aside, Change, Document, Edit, json_file
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
-from rondel.workflows.feature import layout, stamps
+from rondel.workflows.feature import layout
 from rondel.workflows.feature.closing import derived
 from rondel.workflows.feature.coding import coding
 from rondel.workflows.feature.drafting import drafting
 from rondel.workflows.feature.meta import notes, records, word
 from rondel.workflows.feature.phases import IMPLEMENT, PHASES, REVIEWED
 from rondel.workflows.feature.read import State
-from rondel.workflows.feature.work import Take, Work, read_work
+from rondel.workflows.feature.stamps import phase_opened
+from rondel.workflows.feature.work import Attempt, Work, read_work
 
 
 def steps(state: State) -> Iterator[Step[State]]:
@@ -121,11 +122,11 @@ def _taken(path: str, number: int, state: State, work: Work, at: datetime) -> Se
     """
     phase, how = work.phase, _how_taken(state, work)
     goes_on = how in ("continue", "review") and work.take is not None and phase in state.partial
-    take = Take(
+    take = Attempt(
         number,
         state.request.number if state.request else 0,
         how,
-        work.take.passage if goes_on and work.take else number,
+        work.take.pass_number if goes_on and work.take else number,
         work.take.base if goes_on and work.take else None if work.is_foreign else work.digest_now,
     )
     asides: list[Change] = []
@@ -137,7 +138,7 @@ def _taken(path: str, number: int, state: State, work: Work, at: datetime) -> Se
     body = {
         "request": take.request,
         "how": take.how,
-        "pass": take.passage,
+        "pass": take.pass_number,
         "base": take.base,
         "adopt": take.adopt,
         "branch": f"{state.branch}-{number}" if how == "fresh" and phase == IMPLEMENT else state.branch,
@@ -147,13 +148,13 @@ def _taken(path: str, number: int, state: State, work: Work, at: datetime) -> Se
     return (*asides, json_file(path, body))
 
 
-def _opened(take: Take, state: State, work: Work, at: datetime) -> Sequence[Change]:
+def _opened(take: Attempt, state: State, work: Work, at: datetime) -> Sequence[Change]:
     """The document says that the phase is under way, and to which branch its code goes."""
     found = state.files.json(layout.take(work.phase, take.number))
     branch = word(found, "branch") if isinstance(found, Mapping) and work.phase == IMPLEMENT else ""
 
     def change(meta: Document) -> Document:
-        after = stamps.opened(meta, work.phase, at)
+        after = phase_opened(meta, work.phase, at)
         return {**after, "branch": branch} if branch else after
 
     return (Edit(layout.META, change), json_file(layout.opened(work.phase, take.number), {"at": stamp(at)}))

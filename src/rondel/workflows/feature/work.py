@@ -20,13 +20,13 @@ _TAKE = re.compile(r"take-([1-9]\d{0,5})\.json")
 
 
 @dataclass(frozen=True)
-class Take:
+class Attempt:
     """Somebody took a phase up: for which request, how, and what the artifact was then."""
 
     number: int
     request: int
     how: str  # new, again, fresh, continue, review
-    passage: int  # which pass's parts it works on
+    pass_number: int  # which pass's parts it works on
     base: str | None = None  # the digest of the artifact when the pass began, where it was ours
     adopt: int | None = None  # the iteration whose draft is the artifact as it stands
 
@@ -65,7 +65,7 @@ class Work:
 
     phase: str
     files: Snapshot
-    take: Take | None
+    take: Attempt | None
     configured: str = ""  # the project's tests, where the settings name them
 
     @property
@@ -76,7 +76,7 @@ class Work:
     @property
     def folder(self) -> str:
         """Where the parts of this pass lie."""
-        return layout.folder(self.phase, self.take.passage if self.take else 1)
+        return layout.folder(self.phase, self.take.pass_number if self.take else 1)
 
     @property
     def artifact(self) -> str | None:
@@ -234,11 +234,11 @@ def read_work(files: Snapshot, phase: str) -> Work:
     return Work(phase, files, _take(files, phase, max(numbers)) if numbers else None)
 
 
-def _take(files: Snapshot, phase: str, number: int) -> Take:
+def _take(files: Snapshot, phase: str, number: int) -> Attempt:
     value = files.json(layout.take(phase, number))
     found = value if isinstance(value, Mapping) else {}
     base = found.get("base")
-    return Take(
+    return Attempt(
         number,
         _count(found.get("request")) or 0,
         str(found.get("how", "continue")),

@@ -20,12 +20,11 @@ from rondel.model.times import parse_time
 from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Repairs, SessionRef, Step, Workflow
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.base import brought_tests
-from rondel.workflows.feature.conclusion import conclusion
 from rondel.workflows.feature.files import lost, mend
 from rondel.workflows.feature.lint import Anomaly
-from rondel.workflows.feature.meta import records, stamped, title, word
+from rondel.workflows.feature.meta import notes, records, stamped, title, word
 from rondel.workflows.feature.phases import ABANDONED, ARTIFACTS, FINISH, IMPLEMENT, REVIEWED, VERIFY
-from rondel.workflows.feature.read import State, read
+from rondel.workflows.feature.read import Request, State, read
 from rondel.workflows.feature.steps import steps
 from rondel.workflows.feature.work import read_work
 
@@ -208,3 +207,41 @@ def _tasks(state: State) -> dict[str, int]:
         return {}
     work = read_work(state.files, IMPLEMENT)
     return {"done": len(work.tasks) - len(work.open_tasks), "total": len(work.tasks)}
+
+
+def conclusion(state: State) -> Conclusion:
+    """What became of the phases of the last request; concerns and what others did are no approval."""
+    if state.request is None:
+        return Conclusion()
+    done = [p for p in REVIEWED if p in state.completed and _asked_for(state, state.request, p)]
+    concerns = {p: found for p in done if (found := notes(records(state.meta)[p]))}
+    foreign = [p for p in done if p in state.foreign]
+    return Conclusion(
+        approved=not concerns and not foreign if done else None,
+        lines=tuple(_line(state, p) for p in done),
+        fields={
+            "completed": done,
+            "not_made_by_rondel": foreign,
+            "concerns": {p: list(found) for p, found in concerns.items()},
+        },
+    )
+
+
+def _asked_for(state: State, request: Request, phase: str) -> bool:
+    """Whether a completed phase is what the request came to."""
+    if request.phase:
+        return phase == request.phase
+    if request.before is not None:
+        return phase not in request.before
+    take = read_work(state.files, phase).take  # a request of the version before does not say
+    return take is not None and take.request == request.number
+
+
+def _line(state: State, phase: str) -> str:
+    message = state.files.text(layout.complete(read_work(state.files, phase).folder)) or "Phase complete"
+    return f"{phase}: {message.strip()}{made_by(state, phase)}"
+
+
+def made_by(state: State, phase: str) -> str:
+    """Who did a completed phase, where that was not Rondel."""
+    return ", not made by Rondel" if phase in state.foreign else ""
