@@ -37,7 +37,7 @@ def feature_branch(folder: Path) -> Path:
 
 
 def look(root: Path) -> RepositoryLook:
-    return RepositoryLook(root, now)
+    return RepositoryLook(root, now, own_paths=Hall(root)._own_paths)
 
 
 def finding(title: str, **fields: object) -> dict[str, object]:

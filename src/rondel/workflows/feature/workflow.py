@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rondel.model.actions import Action, Ask, Decide, Probe
 from rondel.model.changes import Change
@@ -14,6 +15,7 @@ from rondel.model.conclusion import Conclusion
 from rondel.model.consent import Brought
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Outcome
+from rondel.model.rules import HARMLESS, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
@@ -33,6 +35,9 @@ from rondel.workflows.feature.read import State, read
 from rondel.workflows.feature.review import parse_review
 from rondel.workflows.feature.work import read_work
 
+if TYPE_CHECKING:
+    import click
+
 _FOLDER = re.compile(r"\d+-.+")
 REPAIRS = {
     "invalid-json": "mend it by hand, or `rondel doctor --repair` where one brace is too many",
@@ -47,6 +52,9 @@ class Feature(Workflow[State]):
     """One feature per folder of `docs/features/`."""
 
     name = "feature"
+    order = 2
+    round_folder = "iteration"
+    own_paths = (f"{layout.FEATURES}/*/{layout.META}",)  # its documents are the person's, too
 
     def sessions(self, repo: Snapshot) -> Iterator[SessionRef]:
         """Every folder `{id}-{slug}` with a `.meta.json`."""
@@ -148,6 +156,16 @@ class Feature(Workflow[State]):
     def settings(self) -> Mapping[str, object]:
         """See `Workflow`."""
         return {"mode": "standard"}
+
+    def rules(self) -> Mapping[str, Rule]:
+        """See `Workflow`."""
+        return {"mode": HARMLESS}
+
+    def commands(self) -> click.Group:
+        """See `Workflow`."""
+        from rondel.workflows.feature.commands import command
+
+        return command
 
     def summary(self, state: State) -> Summary:
         """See `Workflow`."""
