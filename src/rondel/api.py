@@ -309,6 +309,16 @@ class Hall:
         self._known.of(ref).refuse_driven()
         self._known.of(ref).record(identity, BEGUN, now(), is_open=True)
 
+    def start(self, ref: SessionRef, changes: Sequence[Change]) -> None:
+        """Begin a session here: on record first, then its folder, its id and these files.
+
+        The last of them is the one that its workflow knows a session by: cut off before that, there is none.
+        """
+        self.claim(ref)
+        files.make_folder(files.safe_join(self.root, ref.folder))
+        self.begin(ref, new=True)
+        self.change(ref, changes)
+
     def seal(self, ref: SessionRef, path: str, data: bytes) -> bytes:
         """A decision of the person's with their seal, for a session of theirs."""
         return Seals(self._known.of(ref)).sealed(path, data, self._all_files(ref))

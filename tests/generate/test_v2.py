@@ -12,10 +12,10 @@ from rondel.engine.driver import Stopped
 from rondel.model.digests import digest
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
+from rondel.testing.scripted import Scripted
 from rondel.workflows.generate.commands import command
 from rondel.workflows.generate.models import WorkflowStatus
 from rondel.workflows.generate.v2 import STATUSES
-from support.scripted import Scripted
 
 ID = "0f3c2a"
 REF = SessionRef("generate", ID, f".aiwf/sessions/{ID}")

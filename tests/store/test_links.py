@@ -29,7 +29,7 @@ from rondel.store.journal import Journal
 from rondel.store.lease import Lease
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
-from support.faults import in_child
+from rondel.testing.faults import in_child
 from support.words import HastyDisk
 
 SOURCE = Path(rondel.__file__).parent
@@ -436,6 +436,11 @@ ALLOWED = {
             "workflows/review/analysers/inner.py",
         ),
         "what comes with Rondel, or a folder that it has just made",
+    ),
+    # the harness of tests
+    **dict.fromkeys(
+        ("testing/conformance.py", "testing/faults.py", "testing/kills.py", "testing/scripted.py"),
+        "what a test made, and /proc",
     ),
     # texts that come with Rondel, and the person's own sources by a pattern
     "workflows/generate/files.py": "sources by the person's pattern; what is read is resolved first",
