@@ -63,6 +63,12 @@ def test_a_workflow_is_tested_without_a_disk_as_the_page_says(shown):
     assert due.role == "poem.poet"
 
 
+def test_the_trial_of_the_page_dies_and_goes_on(shown, tmp_path):
+    calm = shown["undisturbed"](shown["Rain"](tmp_path / "undisturbed"))
+    assert shown["killed_and_resumed"](shown["Rain"](tmp_path / "killed"), [25], calm)
+    assert shown["command"].commands["start"].help == "Begin a poem on TOPIC, and run it."
+
+
 def test_the_page_of_settings_names_every_key():
     page = (TOP / "docs/settings.md").read_text()
     hall = Hall(TOP)

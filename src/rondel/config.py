@@ -176,6 +176,7 @@ def load(
     is not installed is wrong, too. `instead` has texts that count in place of the repository's
     files of these names.
     """
+    workflows -= set(_File.model_fields)  # no workflow takes a table of the core
     own = _own_file()
     persons: dict[str, object] = {}
     brought: dict[str, object] = {}  # by the repository

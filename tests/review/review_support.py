@@ -12,11 +12,12 @@ from rondel.api import Hall, now
 from rondel.engine.look import RepositoryLook
 from rondel.engine.report import Report
 from rondel.model.workflow import Given
+from rondel.testing import kills
 from rondel.testing.scripted import Answer, Scripted
 from rondel.workflows.review import files
 from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.workflow import Review
-from support import kills, repos
+from support import repos
 from support.repos import commit as commit
 from support.repos import git as git
 

@@ -39,20 +39,24 @@ class State:
     rounds_max: int
 
     @property
+    def judged(self) -> int:
+        """How many rounds were judged."""
+        return sum(self.files.exists(judgement(n)) for n in range(1, self.rounds_max + 1))
+
+    @property
     def round(self) -> int:
         """The round under way, or the last one."""
-        done = [n for n in range(1, self.rounds_max) if self.files.exists(judgement(n))]
-        return 1 + len(done) if not self.is_approved else max(done, default=self.rounds_max)
+        return self.judged if self.is_over else self.judged + 1
 
     @property
     def is_approved(self) -> bool:
         """Whether a judge said yes."""
-        return any(says_yes(self.files.text(judgement(n))) for n in range(1, self.rounds_max + 1))
+        return any(says_yes(self.files.text(judgement(n))) for n in range(1, self.judged + 1))
 
     @property
     def is_over(self) -> bool:
         """Whether nobody is asked any more."""
-        return self.is_approved or self.files.exists(judgement(self.rounds_max))
+        return self.is_approved or self.judged == self.rounds_max
 
 
 def work(number: int) -> str:
