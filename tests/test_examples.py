@@ -54,8 +54,14 @@ def python(tmp_path_factory):
     return own
 
 
-def run(argv: list[object], cwd: Path, *, expect: int = 0) -> str:
-    env = {"PATH": os.environ["PATH"], "HOME": str(cwd.parent / "home"), "LANG": "C.UTF-8", **GIT_ENV, **YES}
+def run(argv: list[object], cwd: Path, *, expect: int = 0, **more_env: str) -> str:
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(cwd.parent / "home"),
+        "LANG": "C.UTF-8",
+        **GIT_ENV,
+        **YES,
+    } | more_env
     done = subprocess.run(
         [str(word) for word in argv],
         cwd=cwd,
@@ -122,6 +128,19 @@ def test_its_settings_are_read_and_checked_like_ours(rondel):
         assert "loop.rounds is not a setting; allowed here: rounds_max" in rondel("agents", expect=2)
     finally:
         settings.write_text(before)
+
+
+def test_one_that_was_not_begun_here_is_foreign_until_it_is_adopted(python, rondel, tmp_path):
+    root = repository(tmp_path / "repo")
+    shutil.copytree(rondel.root / "loops", root / "loops")
+
+    def call(*words: str, expect: int = 0) -> str:
+        return run([python, "-m", "rondel", *words], root, expect=expect, RONDEL_TRUST="")
+
+    assert "is foreign" in call("status", "loop:rain")
+    call("resume", "loop:rain", expect=3)
+    assert "loop:rain is yours" in call("adopt", "loop:rain", "--yes")
+    assert "is foreign" not in call("status", "loop:rain")
 
 
 def test_its_line_is_in_the_hook(rondel):
