@@ -30,8 +30,8 @@ test-agents: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m agents
 
 lint: $(STAMP)
-	$(BIN)/ruff format --check src tests bench tools
-	$(BIN)/ruff check src tests bench tools
+	$(BIN)/ruff format --check src tests bench tools examples
+	$(BIN)/ruff check src tests bench tools examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vulture
@@ -42,8 +42,8 @@ docs: $(STAMP)
 	$(BIN)/python tools/docs.py
 
 format: $(STAMP)
-	$(BIN)/ruff format src tests bench tools
-	$(BIN)/ruff check --fix src tests bench tools
+	$(BIN)/ruff format src tests bench tools examples
+	$(BIN)/ruff check --fix src tests bench tools examples
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py $(BENCH)

@@ -19,8 +19,8 @@ from generate_java import FILES
 from generate_scene import AT, FULL, PASS, blocks, hall, repo
 
 from rondel.agents.base import Request
+from rondel.testing.scripted import Scripted
 from rondel.workflows.generate.files import Wish, start
-from support.scripted import Scripted
 
 LIMIT = 0.5
 SINGLE = """

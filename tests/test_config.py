@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rondel import config
+from rondel import config, installed
 from rondel.api import Hall
 from rondel.errors import ConfigError
 from rondel.model.consent import Everything
@@ -23,7 +23,14 @@ def own_home(tmp_path, monkeypatch):
 
 def load(folder: Path, text: str = "", detected: tuple[str, ...] = ()) -> config.Config:
     (folder / "rondel.toml").write_text(text)
-    return config.load(folder, workflows=WORKFLOWS, kinds=KINDS, detected=detected, consents=Everything())
+    return config.load(
+        folder,
+        workflows=WORKFLOWS,
+        kinds=KINDS,
+        detected=detected,
+        workflow=installed.workflow,
+        consents=Everything(),
+    )
 
 
 CONTRACT = """
@@ -158,7 +165,7 @@ def test_every_workflow_s_table_is_checked_whichever_command_is_called(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[tool.rondel.review]\nratio = 'x'\n")
     (tmp_path / "rondel.toml").write_text("[review]\nratio = 1\n")
     with pytest.raises(ConfigError, match=r"pyproject\.toml: review\.ratio"):
-        config.load(tmp_path, workflows=WORKFLOWS, kinds=KINDS, defaults=lambda _: DEFAULTS)
+        config.load(tmp_path, workflows=WORKFLOWS, kinds=KINDS, workflow=lambda _: WithSettings())
     (tmp_path / "pyproject.toml").unlink()
     (tmp_path / "rondel.toml").write_text("[review]\ntypo = 1\n")
     with pytest.raises(ConfigError, match=r"rondel\.toml: review\.typo is not a setting"):
@@ -174,6 +181,11 @@ def test_without_any_agent_reviews_run_on_checks_and_the_rest_on_a_person(tmp_pa
     found = load(tmp_path)
     assert found.agent_for("review.lead").kind == "checks"
     assert found.agent_for("cycle.ra").kind == "manual"
+
+
+class WithSettings(type(installed.workflow("review"))):
+    def settings(self):
+        return DEFAULTS
 
 
 DEFAULTS = {"prompt_max": 1000, "team": "principal:2", "ratio": 0.5, "quick": False, "skip": ["a"]}

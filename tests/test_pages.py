@@ -19,7 +19,7 @@ from rondel.engine.report import Stopped
 from rondel.model.actions import Ask
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
-from rondel.trust.keys import KEYS, rule
+from rondel.trust.keys import KEYS
 
 TOP = Path(__file__).parent.parent
 PAGES = [TOP / "README.md", TOP / "CHANGELOG.md", TOP / "plugin/README.md", *(TOP / "docs").glob("*.md")]
@@ -63,6 +63,12 @@ def test_a_workflow_is_tested_without_a_disk_as_the_page_says(shown):
     assert due.role == "poem.poet"
 
 
+def test_the_trial_of_the_page_dies_and_goes_on(shown, tmp_path):
+    calm = shown["undisturbed"](shown["Rain"](tmp_path / "undisturbed"))
+    assert shown["killed_and_resumed"](shown["Rain"](tmp_path / "killed"), [25], calm)
+    assert shown["command"].commands["start"].help == "Begin a poem on TOPIC, and run it."
+
+
 def test_the_page_of_settings_names_every_key():
     page = (TOP / "docs/settings.md").read_text()
     hall = Hall(TOP)
@@ -82,13 +88,15 @@ def test_the_page_of_settings_has_the_mark_of_every_key():
     keys = {(name, key) for name in hall.workflow_names() for key in hall.workflow(name).settings()}
     keys |= {("project", key) for key in config.Project.model_fields}
     keys |= {("workspaces", key) for key in config.Workspaces.model_fields}
+    rule = config.rules_of(hall.workflow_names(), hall.workflow).of
     expected = {key: rule(key).mark for key in keys}
     expected |= {("", key): rule(("limits", key)).mark for key in config.Limits.model_fields}
     expected |= {("", key): rule(("agents", "any", key)).mark for key in config.AgentTable.model_fields}
     assert {key: mark for key, mark in expected.items() if not shown.get(key, "").startswith(mark)} == {}
     marked = {".".join(("agents.*" if k[0] == "" else k[0], k[1])) for k in expected}
     marked |= {f"limits.{key}" for key in config.Limits.model_fields}
-    assert marked <= set(KEYS) | {f"agents.*.{key}" for key in config.Limits.model_fields}
+    known = {f"{name}.{key}" for name in hall.workflow_names() for key in hall.workflow(name).rules()}
+    assert marked <= set(KEYS) | known | {f"agents.*.{key}" for key in config.Limits.model_fields}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -105,7 +113,7 @@ def test_every_settings_file_that_a_page_shows_is_good(page, tmp_path):
             workflows=frozenset(hall.workflow_names()),
             kinds=frozenset(roster.kinds()),
             detected=tuple(agents),
-            defaults=lambda name: hall.workflow(name).settings(),  # noqa: B023 - used at once
+            workflow=hall.workflow,
         )
 
 

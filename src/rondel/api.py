@@ -14,15 +14,14 @@ from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from functools import cache, cached_property, partial
-from importlib import metadata
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
 from rondel import config as settings
-from rondel import paths
+from rondel import installed, paths
 from rondel.agents import reaper, roster
 from rondel.agents.base import Agent
 from rondel.agents.branches import Branches
@@ -33,6 +32,7 @@ from rondel.agents.restore import cut_short, restore
 from rondel.agents.settings import AgentSettings
 from rondel.agents.words import by_no_link, pinned, pinned_words, run_in
 from rondel.agents.workers import Workers
+from rondel.agents.workspaces import Conflict as Conflict
 from rondel.agents.workspaces import Workspaces
 from rondel.agents.worktrees import Worktrees
 from rondel.engine import control
@@ -52,6 +52,7 @@ from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import Wish, run
 from rondel.engine.session import Session, new_identity, newer_documents, restored
 from rondel.errors import ConfigError, GitError, MachineTrouble, NeedsConsent, RondelError, UsageError
+from rondel.installed import AnyWorkflow
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
 from rondel.model.commands import command_line
@@ -64,10 +65,11 @@ from rondel.model.outcomes import NO_USAGE, Usage
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import FOREIGN_SESSION, Problem, Status, Summary
 from rondel.model.times import stamp
-from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.sandbox.box import VARIABLE as SANDBOX_VARIABLE
 from rondel.sandbox.box import Box, held, holds, own_places
 from rondel.sandbox.box import mode as sandbox_mode
+from rondel.sandbox.box import unclosable as unclosable
 from rondel.sandbox.hosts import named
 from rondel.store import files, ours
 from rondel.store.lease import NAME as LEASE
@@ -87,19 +89,12 @@ from rondel.trust.sessions import BEGUN, Sessions
 SCHEMA_VERSION = 1
 ENDING_S = 2.0  # longer than a driver holds a session after it looked for the last time
 BESIDE_MAX = 500  # files beside the scripts of an agent
-AnyWorkflow = Workflow[Any]
 Confirm = Callable[["Hall", SessionRef], bool]
 
 
 def now() -> datetime:
     """The clock of every run."""
     return datetime.now(UTC)
-
-
-@cache
-def installed_workflows() -> dict[str, metadata.EntryPoint]:
-    """Every workflow that is installed, by name; nothing is imported yet."""
-    return {e.name: e for e in metadata.entry_points(group="rondel.workflows")}
 
 
 class Hall:
@@ -122,7 +117,7 @@ class Hall:
         self._trust = trust
         self._change: tuple[str, str] | None = None  # base and head of the change that is judged
         self._instead: Mapping[str, bytes] = {}  # the settings of a change's base, while it is judged
-        self.look = RepositoryLook(root, now, self.admits, self._own_folder)
+        self.look = RepositoryLook(root, now, self.admits, self._own_folder, self._own_paths)
         self.ask = Workers(lambda: (self._own_work_folder / "workers", self.box))
         self.asked = set[str]()  # digests of what the person was asked about in this process
         self.confirm: Confirm = lambda _hall, _ref: False  # asks the person whether to adopt a session
@@ -148,13 +143,12 @@ class Hall:
 
     def read_config(self, *, all_installed: bool = True) -> settings.Config:
         """The settings as they are now; see `settings.load`."""
-        names = frozenset(self.workflow_names())
         return settings.load(
             self.root,
-            workflows=names,
+            workflows=self._installed,
             kinds=frozenset(roster.kinds()),
             detected=tuple(roster.detect()),
-            defaults=lambda name: self.workflow(name).settings(),
+            workflow=self.workflow,
             consents=self.consents.parts,
             all_installed=all_installed,
             instead=self._instead,
@@ -199,14 +193,13 @@ class Hall:
 
     def brought(self, workflow: str | None = None, ref: SessionRef | None = None) -> list[Part]:
         """Everything of the repository that counts only after consent: for a run, or for all."""
-        names = self.workflow_names()
         parts = list(self.config.admitted.parts)
         if workflow:
             edits = self.workflow(workflow).changes_code(self.state(ref) if ref else None)
-            parts = [p for p in parts if _concerns(p, workflow, names, edits=edits)]
+            parts = [p for p in parts if _concerns(p, workflow, self._installed, edits=edits)]
         else:  # no run needs these: a file whose filter does not run is named
             parts += [self.part_of(brought_git(*found)) for found in Git(self.root).brought().items()]
-        for name in [workflow] if workflow else names:
+        for name in [workflow] if workflow else self.workflow_names():
             flow, given = self.workflow(name), _as_said(self.given(name), parts)
             for one in [ref] if workflow else [None, *self._under_way(name)]:
                 state = self.state(one) if one else None
@@ -288,6 +281,12 @@ class Hall:
                 return path if is_beside else ref.folder
         return ""
 
+    def _own_paths(self) -> tuple[str, ...]:
+        """What workflows say is their own record in a repository."""
+        return tuple(
+            dict.fromkeys(p for name in self.workflow_names() for p in self.workflow(name).own_paths)
+        )
+
     @cached_property
     def _places(self) -> list[SessionRef]:
         """Where sessions are; a change may name thousands of files below them."""
@@ -309,6 +308,16 @@ class Hall:
         identity = new_identity(ref.workflow, self.look)
         self._known.of(ref).refuse_driven()
         self._known.of(ref).record(identity, BEGUN, now(), is_open=True)
+
+    def start(self, ref: SessionRef, changes: Sequence[Change]) -> None:
+        """Begin a session here: on record first, then its folder, its id and these files.
+
+        The last of them is the one that its workflow knows a session by: cut off before that, there is none.
+        """
+        self.claim(ref)
+        files.make_folder(files.safe_join(self.root, ref.folder))
+        self.begin(ref, new=True)
+        self.change(ref, changes)
 
     def seal(self, ref: SessionRef, path: str, data: bytes) -> bytes:
         """A decision of the person's with their seal, for a session of theirs."""
@@ -338,20 +347,19 @@ class Hall:
         self._put_back[ref] = adopt(session, self.look, now())
 
     def workflow_names(self) -> list[str]:
-        """The workflows, the shipped ones first."""
-        if self._given is not None:
-            return list(self._given)
-        order = ["review", "feature", "cycle", "task", "generate"]
-        found = installed_workflows()
-        return sorted(found, key=lambda n: (order.index(n) if n in order else len(order), n))
+        """The workflows in the order that they say themselves; each of them is loaded."""
+        return list(self._given) if self._given is not None else installed.in_order(self._installed)
+
+    @property
+    def _installed(self) -> frozenset[str]:
+        return frozenset(self._given if self._given is not None else installed.workflows())
 
     def workflow(self, name: str) -> AnyWorkflow:
         """A workflow by name."""
         if name not in self._loaded:
-            found = installed_workflows()
-            if name not in found:
+            if name not in installed.workflows():
                 raise UsageError(f"no workflow {name!r}; there are: {', '.join(self.workflow_names())}")
-            self._loaded[name] = found[name].load()()
+            self._loaded[name] = installed.workflow(name)
         return self._loaded[name]
 
     def settings(self, workflow: str) -> Mapping[str, object]:
@@ -580,8 +588,8 @@ class Hall:
         there = self.artifacts(ref)
         if whole in there:
             return whole
-        marks = ("",) if number is None else (f"round-{number}/", f"iteration-{number}/")
-        named = [p for p in there if name in p and any(m in p for m in marks)]
+        mark = "" if number is None else f"{self.workflow(ref.workflow).round_folder}-{number}/"
+        named = [p for p in there if name in p and mark in p]
         ending = [p for p in named if p.endswith(f"/{name}")]
         match ending or named:
             case [path]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -24,23 +24,24 @@ from rondel import paths
 from rondel.agents.roster import VENDORS
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
+from rondel.installed import AnyWorkflow
 from rondel.model.roles import match_role
 from rondel.model.trouble import machine
 from rondel.sandbox.hosts import named
 from rondel.trust.admit import Admitted, admit
 from rondel.trust.consents import Ignored, lookup
-from rondel.trust.keys import BUILT_IN_KINDS, Key
+from rondel.trust.keys import BUILT_IN_KINDS, Key, Rules
 from rondel.trust.parts import key_name
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
-FALLBACK = {"review": "checks"}  # what serves a workflow where no agent is installed; others: manual
 NOTHING_ADMITTED = Admitted({})
 SETTINGS_MAX = 1_000_000  # bytes of a file: `pyproject.toml` holds more than ours
 # A key of this many parts; a parser takes the square of their number.
 _LONG_KEY = re.compile(r"""(?:^|[\n{,\[])[ \t]*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){200}""")
-BUILT_IN = ("manual", "checks")  # agents that need no table
+MANUAL = "manual"
+BUILT_IN = (MANUAL, "checks")  # agents that need no table
 
 
 class _Table(BaseModel):
@@ -147,12 +148,13 @@ class Config:
     root: Path | None = None
     source: str = ""  # the repository's file, for messages
     admitted: Admitted = NOTHING_ADMITTED  # what of the repository's counts, and what does not
+    fallback: Callable[[str], str] = lambda _workflow: MANUAL  # who serves where no agent is installed
 
     def agent_for(self, role: str) -> AgentSettings:
         """The agent that has a role: the longest dotted match, else what there is."""
         name = match_role(self.roles, role)
         if name is None:
-            name = self.detected[0] if self.detected else FALLBACK.get(role.partition(".")[0], "manual")
+            name = self.detected[0] if self.detected else self.fallback(role.partition(".")[0])
         return self.agents.get(name) or AgentSettings(name=name, kind=name, root=self.root)
 
 
@@ -162,18 +164,19 @@ def load(
     workflows: frozenset[str],
     kinds: frozenset[str],
     detected: tuple[str, ...] = (),
-    defaults: Callable[[str], Mapping[str, object]] | None = None,
+    workflow: Callable[[str], AnyWorkflow] | None = None,
     consents: Container[str] = frozenset(),
     all_installed: bool = True,
     instead: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Config:
     """The settings for a repository. ConfigError names what is wrong and where.
 
-    `defaults` gives a workflow's own settings; with it their tables are checked too. `consents`
+    `workflow` gives one by name; with it their own tables are checked too. `consents`
     are the digests of what the person consented to. With `all_installed` a role of a vendor that
     is not installed is wrong, too. `instead` has texts that count in place of the repository's
     files of these names.
     """
+    workflows -= set(_File.model_fields)  # no workflow takes a table of the core
     own = _own_file()
     persons: dict[str, object] = {}
     brought: dict[str, object] = {}  # by the repository
@@ -184,9 +187,9 @@ def load(
             found = _sub(found, key, path)
         if found:
             _check(found, str(path), workflows, kinds)
-            if defaults is not None:
+            if workflow is not None:
                 for name in sorted(workflows & set(found)):
-                    check_table(str(path), name, _sub(found, name, path), defaults(name))
+                    check_table(str(path), name, _sub(found, name, path), workflow(name).settings())
             if path == own:
                 persons = found
             else:
@@ -198,9 +201,10 @@ def load(
         persons,
         brought,
         consents,
-        lambda key: _default(key, defaults),
+        lambda key: _default(key, workflow),
         lambda path: lookup(root, path),
         lambda path: lookup(root, path, ignored),
+        rules_of(sorted(workflows & set(brought)), workflow),
     )
     merged = admitted.settings
     file = _check(merged, source, workflows, kinds)
@@ -229,7 +233,15 @@ def load(
         root,
         source,
         admitted,
+        lambda name: workflow(name).fallback if workflow and name in workflows else MANUAL,
     )
+
+
+def rules_of(names: Iterable[str], workflow: Callable[[str], AnyWorkflow] | None) -> Rules:
+    """The rules of the core, and of these workflows' tables."""
+    if workflow is None:
+        return Rules()
+    return Rules({f"{name}.{key}": rule for name in names for key, rule in workflow(name).rules().items()})
 
 
 def _check_roles(
@@ -246,7 +258,7 @@ def _check_roles(
             raise ConfigError(f"{source}: roles.{role} is no role; the first word must be one of: {first}")
 
 
-def _default(key: Key, defaults: Callable[[str], Mapping[str, object]] | None) -> object:
+def _default(key: Key, workflow: Callable[[str], AnyWorkflow] | None) -> object:
     """What a setting is where nobody says anything; KeyError when nobody knows."""
     models: dict[str, type[BaseModel]] = {
         "agents": AgentTable,
@@ -257,9 +269,9 @@ def _default(key: Key, defaults: Callable[[str], Mapping[str, object]] | None) -
     }
     if key[0] in models:
         return models[key[0]].model_fields[key[-1]].default
-    if defaults is None:
+    if workflow is None:
         raise KeyError(key)
-    return defaults(key[0])[key[-1]]
+    return workflow(key[0]).settings()[key[-1]]
 
 
 def _own_file() -> Path:

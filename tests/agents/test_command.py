@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 from agents_support import TAG, alive, fake
-from conformance import ask, request
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import Ended, Usage
 from rondel.sandbox.box import Box, Kind
+from rondel.testing.conformance import ask, request
 
 
 def agent(*command: str, tag: str = "", **changes) -> CommandAgent:

@@ -4,7 +4,6 @@ import json
 import sys
 
 from agents_support import TAG, fake
-from conformance import Conformance
 
 from rondel.agents.base import Request
 from rondel.agents.checks import ChecksAgent, Run
@@ -13,6 +12,7 @@ from rondel.agents.manual import ManualAgent
 from rondel.agents.mock import MockAgent
 from rondel.agents.settings import AgentSettings
 from rondel.errors import RondelError
+from rondel.testing.conformance import Conformance
 
 ECHO = "import sys; print('you said', sys.stdin.read().split()[-1])"
 

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
-from conformance import ask, request
 
 from rondel.agents.base import Clocks
 from rondel.agents.checks import ChecksAgent
@@ -20,6 +19,7 @@ from rondel.agents.roster import build, detect, kinds
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError, UnsafePath
 from rondel.model.outcomes import Ended, Usage
+from rondel.testing.conformance import ask, request
 
 
 def manual(tmp_path) -> ManualAgent:

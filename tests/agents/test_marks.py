@@ -12,7 +12,7 @@ import pytest
 
 from rondel.agents.workspaces import Workspaces
 from rondel.errors import MachineTrouble, NewerFile
-from support.faults import in_child
+from rondel.testing.faults import in_child
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from test_workspaces import SESSION, add, committed, edit, git, make_repo
 from rondel.agents.checkout import Checkout, Move
 from rondel.agents.workspaces import Commit, Workspaces
 from rondel.errors import GitError
-from support.faults import in_child
+from rondel.testing.faults import in_child
 
 FILES = 8
 

@@ -17,7 +17,7 @@ from rondel.agents.git import Git, Result
 from rondel.agents.workspaces import Workspaces
 from rondel.engine.look import RepositoryLook
 from rondel.errors import GitError
-from support.faults import in_child
+from rondel.testing.faults import in_child
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from test_workspaces import _own_git_settings as own_git_settings  # noqa: F401 
 
 from rondel.agents.workspaces import UNUSED_S, Commit, Workspaces
 from rondel.agents.worktrees import GOING
-from support.faults import die_anywhere_at, in_child
+from rondel.testing.faults import die_anywhere_at, in_child
 from support.kills import points
 
 pytestmark = pytest.mark.sweep

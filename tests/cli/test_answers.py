@@ -13,7 +13,7 @@ from harness import REF, hall, repository, start
 from rondel.agents.base import Reply, Request
 from rondel.cli.main import main
 from rondel.model.outcomes import Ended, Usage
-from support.scripted import Scripted
+from rondel.testing.scripted import Scripted
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import shutil
 
 import pytest
 
+from rondel.testing.scripted import run_of
 from support import follow
-from support.runtime import run_of
 from support.world import BEGIN, CODED, GOOD, SETTINGS, SUITE, World
 
 pytestmark = pytest.mark.sweep

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.runtime import run_of
+from rondel.testing.scripted import run_of
 from support.world import CODED, EXPLORED, GOOD, SETTINGS, WORK, World
 
 EACH: dict[str, object] = {

@@ -12,9 +12,9 @@ from test_running import QUICK
 from rondel.api import Hall
 from rondel.engine.report import Stopped
 from rondel.store import disk
+from rondel.testing.scripted import Scripted
 from rondel.workflows.cycle.files import start
 from support.in_the_way import OURS, is_found, is_in_the_way, is_untouched, put, share, spot
-from support.scripted import Scripted
 from support.words import HastyDisk
 
 pytestmark = pytest.mark.sweep

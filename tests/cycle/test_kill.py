@@ -16,10 +16,10 @@ from test_running import QUICK
 from rondel.agents.base import Request
 from rondel.api import Hall
 from rondel.model import doclog
+from rondel.testing.kills import Trial, content, killed_and_resumed, sweep, undisturbed
+from rondel.testing.scripted import Scripted, run_of
 from rondel.workflows.cycle.files import added, start
-from support.kills import Trial, content, killed_and_resumed, sweep, swept, undisturbed
-from support.runtime import run_of
-from support.scripted import Scripted
+from support.kills import swept
 
 TWO = plan_reply({"id": "A", "description": "subtract"}, {"id": "B", "description": "beside"})
 

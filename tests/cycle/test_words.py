@@ -11,9 +11,9 @@ from cycle_repo import Repo
 from test_running import QUICK
 
 from rondel.api import Hall
+from rondel.testing.scripted import Scripted
 from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.files import added, start
-from support.scripted import Scripted
 from support.words import SWEPT, Story, tell
 
 pytestmark = pytest.mark.sweep

@@ -9,9 +9,9 @@ from small import SmallWorkflow
 
 from rondel.api import Hall
 from rondel.model.workflow import SessionRef
+from rondel.testing.scripted import Scripted
 from support.repos import printed_by_git
 from support.repos import repository as repository
-from support.scripted import Scripted
 
 REF = SessionRef("small", "one", ".small/one")
 git = printed_by_git

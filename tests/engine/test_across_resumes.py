@@ -17,8 +17,8 @@ from rondel.engine.report import Stopped, last_report
 from rondel.engine.session import Session
 from rondel.model.outcomes import Ended, Usage
 from rondel.store.lease import Lease
-from support.faults import die_at, in_child
-from support.scripted import Scripted, paid
+from rondel.testing.faults import die_at, in_child
+from rondel.testing.scripted import Scripted, paid
 
 NOTE = "round-1/notes/1.md"
 

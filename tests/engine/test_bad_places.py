@@ -16,8 +16,8 @@ from rondel.agents.base import Request
 from rondel.api import Hall
 from rondel.engine.report import Stopped
 from rondel.errors import MachineTrouble, UnsafePath
-from support.kills import content
-from support.scripted import Scripted, paid
+from rondel.testing.kills import content
+from rondel.testing.scripted import Scripted, paid
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from rondel.api import Hall
 from rondel.model.actions import Access, Action, Ask, Probe, Run
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Outcome
-from support.faults import in_child
-from support.scripted import Scripted, paid
+from rondel.testing.faults import in_child
+from rondel.testing.scripted import Scripted, paid
 
 
 @pytest.fixture

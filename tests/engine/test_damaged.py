@@ -21,9 +21,8 @@ from rondel.model.summary import Problem, Status
 from rondel.model.workflow import NOTHING_GIVEN
 from rondel.store import committed
 from rondel.store.committed import Committed
+from rondel.testing.scripted import Scripted, run_of
 from support.damage import DAMAGES
-from support.runtime import run_of
-from support.scripted import Scripted
 
 
 @pytest.fixture

@@ -20,9 +20,8 @@ from rondel.model.changes import text
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Usage
 from rondel.store import disk
-from support.kills import content
-from support.runtime import run_of
-from support.scripted import Scripted, plain
+from rondel.testing.kills import content
+from rondel.testing.scripted import Scripted, plain, run_of
 
 
 @pytest.fixture

@@ -16,9 +16,10 @@ from harness import REF, git, hall, repository, start
 from rondel.agents.base import Reply, Request
 from rondel.engine.report import Stopped
 from rondel.model.outcomes import Ended
-from support.faults import die_at, listen
-from support.kills import Trial, killed_and_resumed, sweep, swept, undisturbed
-from support.scripted import Scripted
+from rondel.testing.faults import die_at, listen
+from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
+from rondel.testing.scripted import Scripted
+from support.kills import swept
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness import REF, hall, repository, start
 
-from support.scripted import Scripted
+from rondel.testing.scripted import Scripted
 
 
 @pytest.fixture

@@ -18,8 +18,10 @@ from rondel.engine.report import Report, Stopped
 from rondel.errors import DamagedFile, RondelError
 from rondel.store import disk
 from rondel.store.journal import Journal
+from rondel.testing.faults import in_child
+from rondel.testing.kills import timeless
+from rondel.testing.scripted import Scripted, run_of
 from support.damage import SWEEP
-from support.faults import in_child
 from support.in_the_way import FOLDERS as OWN_FOLDERS
 from support.in_the_way import (
     KINDS,
@@ -31,9 +33,6 @@ from support.in_the_way import (
     spot,
     without_privileges,
 )
-from support.kills import timeless
-from support.runtime import run_of
-from support.scripted import Scripted
 from support.words import HastyDisk
 
 DOCUMENTS = ("state.json", "log.txt", "round-1", "round-1/notes", "round-1/sum.json", "look.json", "final.md")

@@ -9,7 +9,8 @@ from harness import REF, hall, repository, start
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.kills import Trial, killed_and_resumed, sweep, swept, undisturbed
+from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
+from support.kills import swept
 
 
 class Rounds(Trial):

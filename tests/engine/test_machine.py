@@ -28,9 +28,8 @@ from rondel.model.actions import Ask
 from rondel.model.outcomes import Ended
 from rondel.model.trouble import TROUBLES, trouble, trouble_said
 from rondel.store import disk
-from support.faults import in_child, points_of
-from support.runtime import run_of
-from support.scripted import Scripted, asked, paid
+from rondel.testing.faults import in_child, points_of
+from rondel.testing.scripted import Scripted, asked, paid, run_of
 
 pytestmark = pytest.mark.sweep
 

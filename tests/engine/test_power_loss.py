@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from test_kill_anywhere import Rounds
 
 from rondel.store import disk
-from support.faults import die_at, in_child
-from support.kills import Undisturbed, content, swept, undisturbed
+from rondel.testing.faults import die_at, in_child
+from rondel.testing.kills import Undisturbed, content, undisturbed
+from rondel.testing.scripted import asked
+from support.kills import swept
 from support.power import PowerDisk
-from support.scripted import asked
 
 
 def run_until_the_power_goes(trial: Rounds, number: int, left: Path) -> bool:

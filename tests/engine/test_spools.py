@@ -15,8 +15,7 @@ from rondel.agents.base import Reply, Request
 from rondel.engine import spools
 from rondel.engine.spools import prune
 from rondel.model.outcomes import Ended
-from support.runtime import run_of
-from support.scripted import Scripted
+from rondel.testing.scripted import Scripted, run_of
 
 
 def spool(folder: Path, slot: str, number: int, size: int, age_s: float) -> Path:

@@ -19,9 +19,8 @@ from harness import REF, hall, repository, start
 from rondel.agents.base import Beat, Reply, Request
 from rondel.errors import Held, LostLease, UsageError
 from rondel.store.lease import Lease
-from support.faults import in_children
-from support.runtime import run_of
-from support.scripted import Scripted
+from rondel.testing.faults import in_children
+from rondel.testing.scripted import Scripted, run_of
 
 DRIVE = Path(__file__).parent / "drive.py"
 MARK = "RONDEL_TEST_MARK"

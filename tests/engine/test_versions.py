@@ -16,9 +16,8 @@ from rondel.model.changes import Edit
 from rondel.model.summary import Status
 from rondel.model.versions import newer
 from rondel.store import documents
-from support.kills import content
-from support.runtime import run_of
-from support.scripted import Scripted
+from rondel.testing.kills import content
+from rondel.testing.scripted import Scripted, run_of
 
 
 @pytest.fixture

@@ -15,13 +15,14 @@ from turning import APPROVED, BLOCKED
 from rondel.agents.base import Reply, Request
 from rondel.api import Hall
 from rondel.model.outcomes import Ended
+from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
+from rondel.testing.scripted import Scripted
 from rondel.workflows.feature import start_feature
 from rondel.workflows.feature.files import update_phase_state
 from rondel.workflows.feature.lint import lint_meta
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature
-from support.kills import Trial, killed_and_resumed, sweep, swept, undisturbed
-from support.scripted import Scripted
+from support.kills import swept
 
 POINTS_MAX = 400
 NOON = "2026-11-15T12:00:00+00:00"

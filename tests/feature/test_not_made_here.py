@@ -11,9 +11,8 @@ from scratch import APPROVED, git, meta, repository, rondel
 from rondel.agents.base import Request
 from rondel.api import Hall
 from rondel.engine import driver
+from rondel.testing.scripted import Scripted, run_of
 from rondel.workflows.feature import start_feature
-from support.runtime import run_of
-from support.scripted import Scripted
 
 AT = "2026-11-15T12:00:00+00:00"
 STAMPING = """

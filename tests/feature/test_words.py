@@ -11,10 +11,10 @@ from turning import APPROVED, BLOCKED
 
 from rondel.agents.base import Request
 from rondel.api import Hall
+from rondel.testing.scripted import Scripted
 from rondel.workflows.feature import layout, start_feature
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature
-from support.scripted import Scripted
 from support.words import SWEPT, Story, tell
 
 pytestmark = pytest.mark.sweep

@@ -10,8 +10,8 @@ from scratch import git
 from rondel.api import now
 from rondel.engine.look import RepositoryLook
 from rondel.errors import GitError
+from rondel.testing.faults import die_anywhere_at, in_child
 from rondel.workflows.feature import worktrees
-from support.faults import die_anywhere_at, in_child
 from support.kills import points
 
 

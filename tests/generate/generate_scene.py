@@ -14,10 +14,10 @@ from harness import git, repository
 from rondel.agents.base import Reply, Request
 from rondel.api import Hall
 from rondel.model.workflow import SessionRef
+from rondel.testing.scripted import Scripted
 from rondel.workflows.generate.files import Wish, start
 from rondel.workflows.generate.read import State
 from rondel.workflows.generate.workflow import Generate
-from support.scripted import Scripted
 
 PASS = "@@@REVIEW_META\nverdict: PASS\nissues_total: 0\nissues_critical: 0\nmissing_inputs: 0\n@@@\n"
 FAIL = "@@@REVIEW_META\nverdict: FAIL\nissues_total: 1\nissues_critical: 0\nmissing_inputs: 0\n@@@\n"

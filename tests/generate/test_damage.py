@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rondel.testing.kills import undisturbed
 from support.damage import cases, damaged_and_whole, points_of, sibling
-from support.kills import undisturbed
 
 pytestmark = pytest.mark.sweep
 

@@ -14,9 +14,9 @@ from generate_scene import FAIL, FULL, PASS, Scene, blocks, repo
 from harness import git
 
 from rondel.api import Hall
-from rondel.cli.generate import command
 from rondel.cli.main import main
 from rondel.model.digests import digest
+from rondel.workflows.generate.commands import command
 from support.follow import follow
 
 INIT = [

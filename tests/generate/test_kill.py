@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from test_session import WIDE
 
 from rondel.agents.base import Request
+from rondel.testing.faults import die_at
+from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
+from rondel.testing.scripted import Scripted
 from rondel.workflows.generate.models import WorkflowState
-from support.faults import die_at
-from support.kills import Trial, killed_and_resumed, sweep, swept, undisturbed
-from support.scripted import Scripted
+from support.kills import swept
 
 SMALL = {**FULL, "scope": "domain"}
 

@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner
 from generate_scene import FAIL, PASS, hall, repo
 
-from rondel.cli.generate import command
 from rondel.engine.driver import Stopped
 from rondel.model.digests import digest
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
+from rondel.testing.scripted import Scripted
+from rondel.workflows.generate.commands import command
 from rondel.workflows.generate.models import WorkflowStatus
 from rondel.workflows.generate.v2 import STATUSES
-from support.scripted import Scripted
 
 ID = "0f3c2a"
 REF = SessionRef("generate", ID, f".aiwf/sessions/{ID}")

@@ -10,10 +10,10 @@ from generate_java import FILES
 from generate_scene import FULL, PASS, Scene, begin, engineer, hall, place, repo
 
 from rondel.agents.base import Request
+from rondel.testing.scripted import Scripted
 from rondel.workflows.generate import people
 from rondel.workflows.generate.layout import Paths
 from rondel.workflows.generate.models import WorkflowPhase
-from support.scripted import Scripted
 from support.words import SWEPT, Story, tell
 
 pytestmark = pytest.mark.sweep

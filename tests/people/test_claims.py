@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from rondel.testing.scripted import run_of
 from support.in_the_way import spot
-from support.runtime import run_of
 from support.stories import Story
 
 

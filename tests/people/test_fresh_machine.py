@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from support.runtime import run_of
+from rondel.testing.scripted import run_of
 from support.world import GOOD, World
 
 FAILS = {  # who gives no answer the first time

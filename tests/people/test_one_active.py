@@ -10,8 +10,8 @@ import time
 
 import pytest
 
+from rondel.testing.scripted import run_of
 from support.doors import RONDEL
-from support.runtime import run_of
 from support.world import BEGIN, World
 
 

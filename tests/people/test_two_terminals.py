@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from support.kills import assert_same, commit_number
+from rondel.testing.kills import assert_same
+from support.kills import commit_number
 from support.stories import WORKFLOWS, Story, stopped_at_work
 
 pytestmark = pytest.mark.sweep

@@ -12,13 +12,14 @@ from rondel.api import Hall, now
 from rondel.engine.look import RepositoryLook
 from rondel.engine.report import Report
 from rondel.model.workflow import Given
+from rondel.testing import kills
+from rondel.testing.scripted import Answer, Scripted
 from rondel.workflows.review import files
 from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.workflow import Review
-from support import kills, repos
+from support import repos
 from support.repos import commit as commit
 from support.repos import git as git
-from support.scripted import Answer, Scripted
 
 APP = "def add(a, b):\n    return a + b\n"
 CHANGED = "def add(a, b):\n    return a - b\n\n\ndef half(n):\n    return n / 0\n"
@@ -37,7 +38,7 @@ def feature_branch(folder: Path) -> Path:
 
 
 def look(root: Path) -> RepositoryLook:
-    return RepositoryLook(root, now)
+    return RepositoryLook(root, now, own_paths=Hall(root)._own_paths)
 
 
 def finding(title: str, **fields: object) -> dict[str, object]:

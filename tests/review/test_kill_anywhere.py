@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from review_support import APP, commit, content, feature_branch, finding, hall_of, look, panel, review
 
 from rondel.errors import NothingToDo
+from rondel.testing.kills import Trial, killed_and_resumed, sweep, timeless, undisturbed
+from rondel.testing.scripted import run_of
 from rondel.workflows.review import files
-from support.kills import Trial, killed_and_resumed, sweep, swept, timeless, undisturbed
-from support.runtime import run_of
+from support.kills import swept
 
 TEAM = "principal:2,quality:2,security:2"
 FIXED = APP + "\n\ndef half(n):\n    return n / 0\n"

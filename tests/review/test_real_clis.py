@@ -10,8 +10,8 @@ from review_support import finding, git, review
 
 from modelserver import Asked, FakeModel, toml_tables, vendor_config
 from rondel.api import Hall
+from rondel.testing.scripted import run_of
 from rondel.workflows.review import files
-from support.runtime import run_of
 from vendors.install import binary, selected
 
 pytestmark = pytest.mark.agents

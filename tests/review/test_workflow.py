@@ -26,13 +26,13 @@ from rondel.errors import NothingToDo, UsageError
 from rondel.model.actions import Ask
 from rondel.model.outcomes import Ended
 from rondel.model.summary import Status
+from rondel.testing.scripted import Scripted
 from rondel.workflows.review import files
 from rondel.workflows.review.conclusion import conclusion
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.plan import plan
 from rondel.workflows.review.target import Kind, Target
 from support.in_the_way import KINDS, is_found, is_untouched, put
-from support.scripted import Scripted
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
 WRONG = finding("The sum is a difference", category="blocker", severity="high")

@@ -21,7 +21,7 @@ from rondel.store.changes import carry_out
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease, holder
 from rondel.store.snapshot import DiskSnapshot
-from support.faults import in_child
+from rondel.testing.faults import in_child
 
 PRELUDE = """
 import json, os, sys

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rondel.errors import DamagedFile, RondelError
 from rondel.model import doclog
 from rondel.store import documents, locks
-from support.faults import in_child
+from rondel.testing.faults import in_child
 from support.lines import read_lines
 
 JSON = st.recursive(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rondel.errors import RondelError, UnsafePath
 from rondel.model.names import is_safe_name
 from rondel.store import disk, files, locks, logs
-from support.faults import in_child, killed_at, points_of
+from rondel.testing.faults import in_child, killed_at, points_of
 from support.lines import read_lines
 
 NO_FIXTURE_CHECK = [HealthCheck.function_scoped_fixture]

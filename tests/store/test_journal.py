@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rondel.store.journal import Journal
-from support.faults import points_of
+from rondel.testing.faults import points_of
 
 
 def _at() -> datetime:

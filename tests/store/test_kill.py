@@ -20,7 +20,7 @@ from rondel.store.changes import carry_out
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease, holder
 from rondel.store.snapshot import DiskSnapshot
-from support.faults import in_child, killed_at, points_of
+from rondel.testing.faults import in_child, killed_at, points_of
 
 Tree = dict[str, bytes]
 

@@ -19,7 +19,7 @@ from rondel.model.changes import Write
 from rondel.store import disk, ours
 from rondel.store.changes import carry_out
 from rondel.store.lease import Lease, holder
-from support.faults import in_child, points_of
+from rondel.testing.faults import in_child, points_of
 
 DRIVER = """
 import sys, time

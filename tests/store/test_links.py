@@ -29,7 +29,7 @@ from rondel.store.journal import Journal
 from rondel.store.lease import Lease
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
-from support.faults import in_child
+from rondel.testing.faults import in_child
 from support.words import HastyDisk
 
 SOURCE = Path(rondel.__file__).parent
@@ -420,12 +420,14 @@ ALLOWED = {
     # the person's home folder and the system: what may be granted is looked up, and nothing is taken from it
     "sandbox/places.py": "names, links and first lines of programs",
     "sandbox/landlock.py": "paths that are granted, opened for nothing else",
+    # what is installed beside Rondel
+    "cli/hook.py": "the folders that Python imports from",
     # settings, and a file that the person names on the command line
     "agents/mock.py": "files that the person's settings name",
     # texts that come with Rondel; folders that a demo has just made; profiles that were consented to
     **dict.fromkeys(
         (
-            *("cli/demo.py", "cli/demo_generate.py", "cli/demo_review.py", "cli/profiles.py"),
+            *("cli/demo.py", "cli/demo_generate.py", "cli/demo_review.py", "workflows/generate/commands.py"),
             *("cli/main.py", "plugin/__main__.py", "plugin/commands.py", "workflows/task/prompts.py"),
             *("workflows/feature/prompt.py", "workflows/review/prompting.py", "workflows/review/team.py"),
             *("workflows/generate/prompting.py", "workflows/generate/profiles/markdown.py"),
@@ -434,6 +436,11 @@ ALLOWED = {
             "workflows/review/analysers/inner.py",
         ),
         "what comes with Rondel, or a folder that it has just made",
+    ),
+    # the harness of tests
+    **dict.fromkeys(
+        ("testing/conformance.py", "testing/faults.py", "testing/kills.py", "testing/scripted.py"),
+        "what a test made, and /proc",
     ),
     # texts that come with Rondel, and the person's own sources by a pattern
     "workflows/generate/files.py": "sources by the person's pattern; what is read is resolved first",

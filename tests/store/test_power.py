@@ -22,7 +22,7 @@ from rondel.store import disk, documents, files, logs
 from rondel.store.changes import carry_out
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
-from support import faults
+from rondel.testing import faults
 from support.lines import read_lines
 from support.power import PowerDisk
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from rondel.model.snapshot import FrozenSnapshot, Snapshot
 from rondel.store import files, snapshot
 from rondel.store.snapshot import DiskSnapshot
-from support.faults import in_child
+from rondel.testing.faults import in_child
 
 
 def put(root: Path, contents: dict[str, bytes]) -> None:

@@ -17,7 +17,7 @@ from rondel.model.written import WRITTEN, is_theirs
 from rondel.store import disk, files
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import Written, apply_changes, write_ours
-from support.faults import killed_at
+from rondel.testing.faults import killed_at
 
 MINE = "Mine.\n"
 ASIDE = ".rondel/aside"

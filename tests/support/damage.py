@@ -17,10 +17,9 @@ from pathlib import Path
 from types import ModuleType
 
 from rondel.store import disk
-from support.faults import in_child
-from support.kills import Trial, Undisturbed
-from support.runtime import run_of
-from support.scripted import paid
+from rondel.testing.faults import in_child
+from rondel.testing.kills import Trial, Undisturbed
+from rondel.testing.scripted import paid, run_of
 
 SWEEP = bool(os.environ.get("RONDEL_SWEEP"))
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from rondel.testing.scripted import run_of
 from support.kills import commit_number
-from support.runtime import run_of
 
 KINDS = ("empty folder", "folder with a file", "file", "broken link", "link to an outside folder", "pipe")
 TEXT = "This is mine.\n"

@@ -21,8 +21,8 @@ from rondel.api import Hall
 from rondel.cli import demo_generate
 from rondel.cli.main import main
 from rondel.model.workflow import SessionRef
+from rondel.testing.kills import ID, TIME, content
 from rondel.workflows.cycle import layout
-from support.kills import ID, TIME, content
 from support.person import YES
 
 WORKFLOWS = ("review", "feature", "cycle", "task", "generate")

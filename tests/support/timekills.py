@@ -22,10 +22,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rondel.testing.kills import SETTLE_S, TIME, assert_same, content, repository
+from rondel.testing.scripted import run_of
 from support import repos
-from support.kills import SETTLE_S, TIME, assert_same, commit_number, content, repository
+from support.kills import commit_number
 from support.person import YES
-from support.runtime import run_of
 
 WHOLE = bool(os.environ.get("RONDEL_SWEEP"))
 FILES = 5000 if WHOLE else 500

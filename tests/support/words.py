@@ -20,9 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rondel.store import disk
-from support.faults import die_at, in_child
-from support.runtime import run_of
-from support.scripted import Scripted
+from rondel.testing.faults import die_at, in_child
+from rondel.testing.scripted import Scripted, run_of
 
 SWEEP = bool(os.environ.get("RONDEL_SWEEP"))
 SWEEP_MORE = 20

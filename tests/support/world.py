@@ -11,10 +11,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rondel.testing.scripted import run_of
 from support.doors import RONDEL
 from support.follow import Printed, typed
 from support.person import YES
-from support.runtime import run_of
 
 REQUIREMENTS = (
     "# Requirements\n\n- REQ-001: it adds\n\nPHASE_RESULT:\n- phase: ra\n- status: success\n"

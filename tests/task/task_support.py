@@ -14,11 +14,12 @@ from rondel.api import Hall
 from rondel.engine.driver import Report
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.workflow import SessionRef
+from rondel.testing import scripted
 from rondel.workflows.task import files, read
 from rondel.workflows.task.schema import new_task
 from rondel.workflows.task.state import State
 from rondel.workflows.task.workflow import TaskWorkflow
-from support import follow, scripted
+from support import follow
 from support.person import opens
 from support.repos import GIT_ENV
 from support.repos import git as git

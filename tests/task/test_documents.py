@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from task_support import hall, repository, run, session, state, task
 
 from rondel.model.outcomes import Ended, Outcome
+from rondel.testing.faults import die_at, in_child
 from rondel.workflows.task import documents
 from rondel.workflows.task.summaries import said, summary
-from support.faults import die_at, in_child
 
 TODO = """\
 # Tasks: Session Topic

@@ -28,10 +28,11 @@ from task_support import (
 from rondel.agents.base import Reply
 from rondel.agents.checkout import NOTE
 from rondel.model.outcomes import Ended
+from rondel.testing.faults import die_after
+from rondel.testing.kills import Trial, content, killed_and_resumed, sweep, undisturbed
 from rondel.workflows.task import layout
 from rondel.workflows.task.workflow import TaskWorkflow
-from support.faults import die_after
-from support.kills import Trial, content, killed_and_resumed, sweep, swept, undisturbed
+from support.kills import swept
 
 NEEDS = {
     "IMPL-1": [],

@@ -15,9 +15,9 @@ from task_support import hall, repository, run, session, statuses, task
 from rondel.errors import UsageError
 from rondel.model.names import is_safe_name, slug
 from rondel.store import disk
+from rondel.testing.faults import killed_at
 from rondel.workflows.task import files, read
 from rondel.workflows.task.complexity import Complexity
-from support.faults import killed_at
 from support.in_the_way import KINDS, is_found, is_untouched, put
 
 

@@ -10,8 +10,8 @@ from task_support import REPORT, Scripted, allow_all, hall, repository, session,
 
 from rondel.agents.base import Request
 from rondel.model.digests import digest
+from rondel.testing.scripted import run_of
 from rondel.workflows.task import layout
-from support.runtime import run_of
 from support.words import SWEPT, Story, tell
 
 pytestmark = pytest.mark.sweep

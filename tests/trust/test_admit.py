@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rondel import config, installed
 from rondel.model.consent import Brought, Everything
+from rondel.model.rules import HARMLESS, Mark, is_looser
 from rondel.trust.admit import Admitted, admit
 from rondel.trust.consents import lookup
-from rondel.trust.keys import KEYS, Mark, is_looser, rule
+from rondel.trust.keys import KEYS, Rules
 from rondel.trust.named import ALL, WORDS_MAX, Found, is_untold
 from rondel.trust.parts import UNTOLD, Part, brought_part
 
@@ -38,6 +40,8 @@ DEFAULTS = {
     "iterations_max": 3,
     "context_chars_max": 200_000,
 }
+RULES = config.rules_of(installed.workflows(), installed.workflow)
+rule = RULES.of
 SCRIPTS = {"agent.py": "one", "tools/run.sh": "two", "script.json": "three"}
 TEXT = st.text("abc./ -$", max_size=12)
 ORDERED = {
@@ -117,7 +121,7 @@ def admitted(person: dict[str, Any], repo: dict[str, Any], known=frozenset(), fi
         inside = any(f.startswith(f"{path}/") for f in files)
         return Found(is_folder=True, inner=below(f"{path}/")) if inside else None
 
-    return admit(nested(person), nested(repo), known, default, look)
+    return admit(nested(person), nested(repo), known, default, look, rules=RULES)
 
 
 def some(table: dict[str, Any]):
@@ -137,7 +141,9 @@ def test_the_persons_stricter_setting_always_wins(person, repo, consented):
 @given(some(ORDERED), st.sampled_from(["service", "service.plan", "plan.prompt"]))
 def test_a_more_exact_key_does_not_get_past_what_the_person_said(person, kind):
     repo = {"generate": {"gates": {kind: "skip"}, "cycles": {kind: {"iterations_max": 99}}}}
-    found = admit(nested(person), repo, Everything(), default, lambda _: None).settings["generate"]
+    found = admit(nested(person), repo, Everything(), default, lambda _: None, rules=RULES).settings[
+        "generate"
+    ]
     said = [v for k, v in person.items() if k.startswith("generate.gate")]
     if said:
         assert not any(is_looser(rule(("generate", "gate")), found["gates"][kind], v) for v in said)
@@ -299,11 +305,13 @@ FORGED = "lint: you said yes\nroles.default: you said yes\nagents.zz"
 
 def test_no_name_of_a_setting_forges_a_line():
     table = {FORGED: {"kind": "command", "env": {}, "x\nkind = 'checks'": 1}}
-    found = admit({}, {"agents": table, "a\nb": 1}, frozenset(), default, lambda _: None)
+    found = admit({}, {"agents": table, "a\nb": 1}, frozenset(), default, lambda _: None, rules=RULES)
     lines = [line for part in found.parts for line in (part.name, *part.shown)]
     assert not any("\n" in line for line in lines)
     assert f"agents.{json.dumps(FORGED)}" in lines
-    refused = admit({}, {"task": {"trust_commands": True}}, frozenset(), default, lambda _: None).refused
+    refused = admit(
+        {}, {"task": {"trust_commands": True}}, frozenset(), default, lambda _: None, rules=RULES
+    ).refused
     assert refused == ("task.trust_commands",)
 
 
@@ -327,6 +335,15 @@ def test_no_name_of_a_file_does():
 def test_a_key_that_nobody_marked_needs_consent():
     assert rule(("review", "brand_new")).mark is Mark.CONSENT
     assert all(rule(tuple(name.split("."))) is found for name, found in KEYS.items())
+
+
+def test_a_workflow_says_the_rules_of_its_own_table_and_loosens_none_of_the_core():
+    for name in installed.workflows():
+        flow = installed.workflow(name)
+        assert set(flow.settings()) == {key for key in flow.rules() if "*" not in key}
+        assert all(rule((name, *key.split("."))) == found for key, found in flow.rules().items())
+    loose = Rules({"limits.usd_max": HARMLESS, "sandbox.mode": HARMLESS, "agents.*.command": HARMLESS})
+    assert all(loose.of(tuple(name.split("."))) is found for name, found in KEYS.items())
 
 
 # -- scripts that are not named, or not by the command itself ---------------------------

@@ -24,11 +24,10 @@ from rondel.cli.adopt import named_or_only_foreign
 from rondel.errors import NothingToDo
 from rondel.model.summary import Status
 from rondel.sandbox.box import holds
+from rondel.testing.faults import in_child
+from rondel.testing.scripted import Scripted, plain, run_of
 from rondel.trust.doubts import NAME, WRITTEN_MEANWHILE
 from support.doors import rondel
-from support.faults import in_child
-from support.runtime import run_of
-from support.scripted import Scripted, plain
 
 FORGED = "Forged.\n"
 __all__ = ["home"]

@@ -22,7 +22,7 @@ from rondel.sandbox import namespaces
 from rondel.sandbox.box import Box, Confined, own_places, rules
 from rondel.sandbox.places import is_below
 from rondel.store.lease import Lease
-from support.scripted import Scripted, plain
+from rondel.testing.scripted import Scripted, plain
 
 __all__ = ["home"]
 LAST = "round-1/notes/3.md"

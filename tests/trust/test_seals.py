@@ -26,11 +26,10 @@ from rondel.errors import NeedsConsent, RondelError
 from rondel.model.actions import Action, Decide
 from rondel.model.decisions import doubt, sealed
 from rondel.model.summary import Status
+from rondel.testing.faults import die_anywhere_at, in_child
+from rondel.testing.scripted import Scripted, plain, run_of
 from rondel.trust import sessions as trust_sessions
 from support.doors import rondel
-from support.faults import die_anywhere_at, in_child
-from support.runtime import run_of
-from support.scripted import Scripted, plain
 
 QUESTION = ".rondel/decisions/round-1.json"
 FORGED = {"answer": "approve", "by": "person", "at": "2026-11-16T00:00:00Z", "comment": ""}

@@ -19,10 +19,9 @@ from rondel.api import Hall
 from rondel.errors import NeedsConsent
 from rondel.model.outcomes import Ended
 from rondel.store import files
+from rondel.testing.faults import die_anywhere_at, in_child
+from rondel.testing.scripted import Scripted, plain, run_of
 from support.doors import RONDEL, rondel
-from support.faults import die_anywhere_at, in_child
-from support.runtime import run_of
-from support.scripted import Scripted, plain
 
 QUICK = ("review", "--quick")
 CHECKS = '[roles]\ndefault = "checks"\n'

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from agents_support import TAG
-from conformance import Conformance
 
 from modelserver import FakeModel, vendor_config
 from rondel.agents.roster import build
 from rondel.agents.settings import AgentSettings
+from rondel.testing.conformance import Conformance
 from vendors.rig import DEAD_PROXY, program_or_skip
 
 pytestmark = pytest.mark.agents

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from modelserver import toml_tables, vendor_config
-from support.runtime import run_of
+from rondel.testing.scripted import run_of
 from vendors.rig import DEAD_PROXY, TAG
 
 pytestmark = pytest.mark.agents

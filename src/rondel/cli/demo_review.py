@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rondel.agents.git import Git
 from rondel.api import Hall
-from rondel.cli.review import print_comparison
 from rondel.errors import RondelError
 from rondel.workflows.review import files
+from rondel.workflows.review.commands import print_comparison
 from rondel.workflows.review.compare import compare_rounds
 from rondel.workflows.review.read import ReviewState
 

@@ -16,8 +16,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is meant."""
-        names = self.list_commands(ctx)
-        if args and args[0] not in names and not args[0].startswith("-"):
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            names = self.list_commands(ctx)
             alike = get_close_matches(args[0], names, n=3)
             hint = f"did you mean {' or '.join(alike)}?" if alike else f"there are: {', '.join(names)}"
             raise UsageError(f"no command {args[0]!r}; {hint}")

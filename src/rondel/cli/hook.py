@@ -1,7 +1,8 @@
 """`rondel hook EVENT`: what a coding agent is told when it starts.
 
 It runs at every start of a host, so it imports next to nothing; and it never fails one:
-whatever is wrong becomes a message, and the exit code is 0.
+whatever is wrong becomes a message, and the exit code is 0. A workflow that has something to
+say names a function in the group `rondel.session_start`: from a folder to a text.
 """
 
 from __future__ import annotations
@@ -10,18 +11,16 @@ import json
 import os
 import select
 import sys
+from importlib import import_module
 
 from rondel import paths
 from rondel.model import jsons
-from rondel.workflows.feature import place
-from rondel.workflows.feature.meta import FILE, due_phase, partial_phases, title
-from rondel.workflows.feature.phases import ACTIVE, FINISH
-from rondel.workflows.feature.place import FEATURES
+from rondel.model.cut import one_line
 
 EVENTS = {"session-start": "SessionStart"}
-SHOWN_MAX = 10
+GROUP = "rondel.session_start"
 SIZE_MAX = 1_000_000
-WORDS_MAX = 200
+SAID_MAX = 10_000  # characters of one workflow
 STDIN_S = 0.05  # hosts say where they are on standard input, at once or not at all
 
 
@@ -34,7 +33,7 @@ def main(argv: list[str]) -> int:
     try:
         context = session_start(_cwd())
     except Exception as e:  # noqa: BLE001 - a host must start, whatever is wrong here
-        context = f"Rondel could not read this project's features: {_plain(str(e) or type(e).__name__)}"
+        context = f"Rondel could not look at this project: {_error(e)}"
     sys.stdout.write(answer(event, context) + "\n")
     return 0
 
@@ -48,68 +47,47 @@ def answer(event: str, context: str) -> str:
 
 
 def session_start(cwd: str) -> str:
-    """The active features, where each stands, what to do next, and a warning where one is elsewhere."""
-    here = place.repository(cwd)
-    if here is None:
-        return ""
-    root = place.home_of_features(here)
-    lines: list[str] = []
-    troubles: list[str] = []
-    for name in _folders(os.path.join(root, FEATURES)):
-        meta, trouble = _read(os.path.join(root, FEATURES, name, FILE))
-        if trouble:
-            troubles.append(f"- {FEATURES}/{_plain(name)}/{FILE}: {trouble}; `rondel doctor` says more")
-        elif meta is not None and meta.get("status") == ACTIVE:
-            lines.append(_feature(root, cwd, name, meta))
-    return _message(lines, troubles)
+    """What every workflow says of this folder."""
+    said = []
+    for name, place in sorted(entries(GROUP).items()):
+        module, _, function = place.partition(":")
+        try:
+            said.append(str(getattr(import_module(module), function)(cwd))[:SAID_MAX])
+        except Exception as e:  # noqa: BLE001 - the others are heard all the same
+            said.append(f"Rondel could not ask the workflow {name} what is under way here: {_error(e)}")
+    return "\n".join(filter(None, said))
 
 
-def _folders(parent: str) -> list[str]:
-    """The features' folders, the newest first."""
+def entries(group: str) -> dict[str, str]:
+    """The entry points of a group by name, as the packages on the path have them.
+
+    `importlib.metadata` says the same, and importing it takes longer than everything else here.
+    """
+    found: dict[str, str] = {}
+    for place in filter(os.path.isabs, sys.path):
+        try:
+            names = os.listdir(place)
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                for one, value in _entries_in(os.path.join(place, name, "entry_points.txt"), group):
+                    found.setdefault(one, value)
+    return found
+
+
+def _entries_in(file: str, group: str) -> list[tuple[str, str]]:
     try:
-        names = paths.names(parent)
-    except OSError:
+        text = paths.read_elsewhere(file, SIZE_MAX).decode()
+    except (OSError, ValueError):
         return []
-    return sorted((n for n in names if n[:1].isdigit()), reverse=True)
+    lines = text.partition(f"[{group}]\n")[2].partition("\n[")[0].splitlines()
+    pairs = (line.partition("=") for line in lines)
+    return [(name.strip(), value.strip()) for name, sign, value in pairs if sign]
 
 
-def _read(path: str) -> tuple[dict[str, object] | None, str]:
-    """A feature's document, or what is wrong with it; neither where there is none."""
-    try:
-        meta = jsons.load(paths.read(path, SIZE_MAX))
-    except (FileNotFoundError, NotADirectoryError):
-        return None, ""
-    except (OSError, ValueError) as e:
-        return None, _plain(str(e))
-    return (meta, "") if isinstance(meta, dict) else (None, "it is not a JSON object")
-
-
-def _feature(root: str, cwd: str, name: str, meta: dict[str, object]) -> str:
-    due = due_phase(meta) or FINISH
-    state = "is under way" if due in partial_phases(meta) else "is next"
-    line = (
-        f'- feature {_plain(name)} "{_plain(title(meta, name))}": {due} {state}; '
-        f"/rondel:{due}, or `rondel feature {due} {_plain(name)}`"
-    )
-    warning = place.elsewhere(root, _plain(name), meta.get("worktree"), cwd)
-    return f"{line}\n  WARNING: {_plain(warning, 2 * WORDS_MAX)}" if warning else line
-
-
-def _message(lines: list[str], troubles: list[str]) -> str:
-    parts = []
-    if lines:
-        parts += ["Active features in this repository (Rondel):", *lines[:SHOWN_MAX]]
-    if len(lines) > SHOWN_MAX:
-        parts.append(f"- and {len(lines) - SHOWN_MAX} more; `rondel feature status` lists them")
-    if troubles:
-        parts += ["Features that Rondel cannot read:", *troubles[:SHOWN_MAX]]
-    return "\n".join(parts)
-
-
-def _plain(text: str, length_max: int = WORDS_MAX) -> str:
-    """Text from a file as one line of bounded length that can end no quotation."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split()).replace('"', "'")
-    return line if len(line) <= length_max else line[: length_max - 1] + "…"
+def _error(error: Exception) -> str:
+    return one_line(str(error) or type(error).__name__)
 
 
 def _cwd() -> str:

@@ -8,18 +8,14 @@ from importlib import import_module
 
 import click
 
-from rondel import __version__
+from rondel import __version__, installed
 from rondel.cli import encoding
 from rondel.cli.groups import Commands
 from rondel.errors import MachineTrouble, RondelError
 
-# Each command, the module it is in and its name there. Nothing is imported before it is called.
+# Each command that is no workflow's, the module it is in and its name there. Nothing is imported before it
+# is called; the commands of workflows come from their entry points.
 DOORS = {
-    "review": ("rondel.cli.review", "command"),
-    "feature": ("rondel.cli.feature", "command"),
-    "cycle": ("rondel.cli.cycle", "command"),
-    "task": ("rondel.cli.task", "command"),
-    "generate": ("rondel.cli.generate", "command"),
     "status": ("rondel.cli.sessions", "status"),
     "watch": ("rondel.cli.sessions", "watch"),
     "run": ("rondel.cli.sessions", "run"),
@@ -45,15 +41,31 @@ class Doors(Commands):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command, in the order a person would meet them."""
-        return list(DOORS)
+        names = [name for name in installed.workflows() if name not in DOORS]
+        # A shell sorts what it completes itself.
+        return [*(names if ctx.resilient_parsing else installed.in_order(names)), *DOORS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
         if cmd_name not in DOORS:
-            return None
+            return _workflow_command(cmd_name) if cmd_name in installed.workflows() else None
         module, attribute = DOORS[cmd_name]
         found = getattr(import_module(module), attribute)
         return found if isinstance(found, click.Command) else None
+
+
+def _workflow_command(name: str) -> click.Command | None:
+    """The command of a workflow; of one that cannot be loaded, what says why."""
+    try:
+        return installed.workflow(name).commands()
+    except RondelError as e:
+        failed = e  # the name `e` ends here
+
+    def fail() -> None:
+        raise failed
+
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": list[str]()}
+    return click.Command(name, context_settings=anything, callback=fail, help="Cannot be loaded.")
 
 
 @click.command(cls=Doors, context_settings={"help_option_names": ["-h", "--help"]})

@@ -66,7 +66,8 @@ def status(session: str | None, as_json: bool, explain: bool) -> None:
         )
         return
     if not rows:
-        say("no sessions here yet; start one with `rondel review` or another workflow")
+        first = next(iter(hall.workflow_names()), "")
+        say(f"no sessions here yet; start one with `rondel {first}` or another workflow")
     _print_table(rows)
     for ref, found in rows:
         if found.status is Status.WAITING and found.waiting_for:

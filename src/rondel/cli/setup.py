@@ -82,7 +82,7 @@ def doctor(repair: bool, as_json: bool) -> None:
     hall = here()
     settings, wrong = _settings(hall)
     problems = [*wrong, *hall.doctor(repair=repair)]
-    machine = _machine() | {"settings": settings, "sandbox": _sandbox(hall)}
+    machine = _machine(hall) | {"settings": settings, "sandbox": _sandbox(hall)}
     if as_json:
         rows = [problem_json(p) | {"session": s, "repaired": p.repaired} for s, p in problems]
         emit({"machine": machine, "problems": rows})
@@ -149,12 +149,13 @@ def _sandbox(hall: Hall) -> str:
     return "; ".join((held(mode, hall.config.sandbox.network), *more))
 
 
-def _machine() -> dict[str, str]:
-    """What Rondel needs from the machine."""
+def _machine(hall: Hall) -> dict[str, str]:
+    """What Rondel and its workflows need from the machine."""
+    needed = {"git": "nothing works without it"}
+    for name in hall.workflow_names():
+        needed |= hall.workflow(name).programs
     return {
-        "git": shutil.which("git") or "not installed: nothing works without it",
-        "gh": shutil.which("gh")
-        or "not installed: `rondel review post` and reviews of pull requests need it",
+        **{name: shutil.which(name) or f"not installed: {why}" for name, why in needed.items()},
         "agents": ", ".join(roster.detect()) or "no vendor's CLI on the PATH",
     }
 

@@ -31,12 +31,14 @@ class RepositoryLook:
         clock: Callable[[], datetime],
         admits: Admits = admits_nothing,
         own_folder: Callable[[str], str] = lambda path: path,
+        own_paths: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self.root = str(root)
         self.admits = admits
         self._clock = clock
         self._trees: dict[str, tuple[Git, TemporaryDirectory[str]]] = {}
         self._own_folder = own_folder
+        self._own_paths = own_paths
 
     @property
     def at(self) -> datetime:
@@ -78,6 +80,11 @@ class RepositoryLook:
         if len(done.out) > OUTPUT_MAX:  # a part of it would pass for the whole
             raise GitError(f"git {args[0]} said more than {OUTPUT_MAX} bytes; ask for less at once")
         return done.out
+
+    @property
+    def own_paths(self) -> tuple[str, ...]:
+        """See `Look`."""
+        return self._own_paths()
 
     def own_folder(self, path: str) -> str:
         """See `Look`."""

@@ -11,3 +11,9 @@ def cut(text: str, size_max: int) -> str:
         return text
     head = min(HEAD, size_max // 4)
     return f"{text[:head]} … {text[head + 3 - size_max :]}"
+
+
+def one_line(text: str, length_max: int = 200) -> str:
+    """Text from a file as one line of bounded length that can end no quotation."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split()).replace('"', "'")
+    return line if len(line) <= length_max else line[: length_max - 1] + "…"

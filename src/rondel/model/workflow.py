@@ -16,16 +16,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast
 
 from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
 from rondel.model.conclusion import Conclusion
 from rondel.model.consent import Admits, Brought, admits_nothing
 from rondel.model.outcomes import Outcome
+from rondel.model.rules import Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
 from rondel.model.workers import AskProgram, ask_nobody
+
+if TYPE_CHECKING:
+    import click
 
 S = TypeVar("S")
 
@@ -84,6 +88,11 @@ class Look(Protocol):
 
     root: str  # the repository's folder, absolute
     admits: Admits  # whether the person consented to something of the repository
+
+    @property
+    def own_paths(self) -> tuple[str, ...]:
+        """What every workflow says of itself: see `Workflow.own_paths`."""
+        ...
 
     @property
     def at(self) -> datetime:
@@ -188,6 +197,13 @@ class Workflow(ABC, Generic[S]):
     name: ClassVar[str]
     schema_version: ClassVar[int] = 1  # the highest of its documents that this code knows
     goes_without: ClassVar[bool] = False  # whether it can do without the repository's agents: others serve
+    order: ClassVar[int] = 100  # its place in lists: the lowest first, equal ones by name
+    fallback: ClassVar[str] = "manual"  # the agent that serves where none is installed or configured
+    round_folder: ClassVar[str] = "round"  # the files of round 2 are below a folder `round-2`
+    programs: ClassVar[Mapping[str, str]] = {}  # programs it can use, each with what needs it, for `doctor`
+    # What in a repository is its own record, not a change to review: patterns of git, from the top. With
+    # `loops/**` the folders of its sessions are left out whole.
+    own_paths: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
@@ -365,3 +381,11 @@ class Workflow(ABC, Generic[S]):
     def settings(self) -> Mapping[str, object]:
         """The workflow's own table of `rondel.toml`: each key with its default, which gives the type."""
         return {}
+
+    def rules(self) -> Mapping[str, Rule]:
+        """What a repository may say of these settings, by key; of one that is not here, it needs consent."""
+        return {}
+
+    def commands(self) -> click.Group | None:
+        """The command `rondel NAME`; None where a workflow has none. Imported when it is called."""
+        return None

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rondel.model.roles import match_role
-from rondel.trust.keys import BUILT_IN_KINDS, GATES, Key, Mark, Rule, has_inner, is_looser, rule
+from rondel.model.rules import Mark, Rule, is_looser
+from rondel.trust.keys import BUILT_IN_KINDS, OF_THE_CORE, Key, Rules
 from rondel.trust.named import Lookup
 from rondel.trust.parts import Part, key_name, part
 
@@ -36,6 +37,7 @@ def admit(
     default: Default,
     look: Lookup,
     look_in_copy: Lookup | None = None,
+    rules: Rules = OF_THE_CORE,
 ) -> Admitted:
     """What counts. `known` are the digests that the person consented to.
 
@@ -43,9 +45,11 @@ def admit(
     """
     settings = _copy(person)
     parts, left_out, refused = list[Part](), list[Part](), list[str]()
-    for name, leaves in _groups(repository).items():
-        is_spare = any(rule(key).yields and _is_said_otherwise(key, value, person) for key, value in leaves)
-        is_asked = any(_needs_consent(key, value, person, default) for key, value in leaves)
+    for name, leaves in _groups(repository, rules).items():
+        is_spare = any(
+            rules.of(key).yields and _is_said_otherwise(key, value, person) for key, value in leaves
+        )
+        is_asked = any(_needs_consent(rules.of(key), key, value, person, default) for key, value in leaves)
         if is_asked or is_spare:
             there = look_in_copy if look_in_copy and name[0] == "project" else look
             depth = 2 if name[0] == "agents" else len(name) - 1
@@ -56,7 +60,8 @@ def admit(
                 left_out.append(one)
                 continue
         for key, value in leaves:
-            found, bound = rule(key), _bound(key, person)
+            found = rules.of(key)
+            bound = _bound(found, key, person)
             if found.mark is Mark.PERSON or (bound is not None and is_looser(found, value, bound[0])):
                 refused.append(key_name(key))
                 if found.mark is not Mark.PERSON and bound is not None:
@@ -66,28 +71,27 @@ def admit(
     return Admitted(settings, tuple(parts), tuple(left_out), tuple(refused))
 
 
-def _groups(settings: Settings) -> dict[Key, list[tuple[Key, object]]]:
+def _groups(settings: Settings, rules: Rules) -> dict[Key, list[tuple[Key, object]]]:
     """What is consented to together: all of an agent, else each setting."""
     found: dict[Key, list[tuple[Key, object]]] = {}
-    for key, value in _leaves(settings):
+    for key, value in _leaves(settings, rules):
         found.setdefault(key[:2] if key[0] == "agents" else key, []).append((key, value))
     return found
 
 
-def _leaves(settings: Mapping[str, object], above: Key = ()) -> Iterator[tuple[Key, object]]:
+def _leaves(settings: Mapping[str, object], rules: Rules, above: Key = ()) -> Iterator[tuple[Key, object]]:
     for name, value in settings.items():
         key = (*above, name)
-        if isinstance(value, Mapping) and (not above or has_inner(key)):
-            yield from _leaves(value, key)
+        if isinstance(value, Mapping) and (not above or rules.has_inner(key)):
+            yield from _leaves(value, rules, key)
         else:
             yield key, value
 
 
-def _needs_consent(key: Key, value: object, person: Settings, default: Default) -> bool:
-    found = rule(key)
+def _needs_consent(found: Rule, key: Key, value: object, person: Settings, default: Default) -> bool:
     if found.mark is Mark.CONSENT:
         return not found.safe(value) or _is_another_kind(key, value, person)
-    if found.mark is not Mark.STRICTER or _bound(key, person) is not None:
+    if found.mark is not Mark.STRICTER or _bound(found, key, person) is not None:
         return False
     try:
         return is_looser(found, value, _default(found, key, default))
@@ -98,7 +102,12 @@ def _needs_consent(key: Key, value: object, person: Settings, default: Default) 
 def _default(found: Rule, key: Key, default: Default) -> object:
     if found.default is not None:
         return found.default
-    return default((key[0], key[3]) if key[:2] == ("generate", "cycles") else key)
+    return default(_above(key) if found.inherits else key)
+
+
+def _above(key: Key) -> Key:
+    """The table's own setting of that name."""
+    return (key[0], key[-1])
 
 
 def _is_another_kind(key: Key, value: object, person: Settings) -> bool:
@@ -119,22 +128,23 @@ def _is_said_otherwise(key: Key, value: object, person: Settings) -> bool:
     return there and own != value
 
 
-def _bound(key: Key, person: Settings) -> tuple[object] | None:
+def _bound(found: Rule, key: Key, person: Settings) -> tuple[object] | None:
     """What the person said themselves of a setting, or of all that it is one of; None where nothing."""
-    if key[:2] in (("generate", "gate"), ("generate", "gates")):
-        return _strictest_gate(person)
+    if found.together:
+        return _strictest(found, key[0], person)
     there, value = _get(person, key)
-    if not there and key[:2] == ("generate", "cycles"):
-        there, value = _get(person, (key[0], key[-1]))
+    if not there and found.inherits:
+        there, value = _get(person, _above(key))
     return (value,) if there else None
 
 
-def _strictest_gate(person: Settings) -> tuple[object] | None:
-    """The person's strictest gate: a more exact key of a repository's must not get past it."""
-    there, gate = _get(person, ("generate", "gate"))
-    _, gates = _get(person, ("generate", "gates"))
-    said = [*([gate] if there else []), *(gates.values() if isinstance(gates, Mapping) else ())]
-    return (next((g for g in GATES if g in said), GATES[0]),) if said else None
+def _strictest(found: Rule, table: str, person: Settings) -> tuple[object] | None:
+    """The strictest that the person said: a more exact key of a repository's must not get past it."""
+    said = list[object]()
+    for name in found.together:
+        there, value = _get(person, (table, name))
+        said += value.values() if isinstance(value, Mapping) else [value] if there else []
+    return (next((v for v in found.order if v in said), found.order[0]),) if said else None
 
 
 def _get(settings: Mapping[str, object], key: Key) -> tuple[bool, object]:

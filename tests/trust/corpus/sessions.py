@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from corpus.base import Site, add, case
-from support.runtime import run_of
+from rondel.testing.scripted import run_of
 from support.world import GOOD, World
 
 FLOWS = ("review", "feature", "cycle", "task", "generate")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rondel.model.actions import Action, Ask, Probe
 from rondel.model.changes import Change
 from rondel.model.consent import Brought
 from rondel.model.outcomes import Outcome
+from rondel.model.rules import CONSENT, HARMLESS, LOWER, OFF, ON, PATH, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
 from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, Repairs, SessionRef, Workflow
@@ -26,11 +27,17 @@ from rondel.workflows.cycle.summary import summary
 from rondel.workflows.cycle.values import mapping
 from rondel.workflows.cycle.versions import archived, of_iteration
 
+if TYPE_CHECKING:
+    import click
+
 
 class Cycle(Workflow[State]):
     """See `rondel.model.workflow.Workflow`."""
 
     name: ClassVar[str] = "cycle"
+    order: ClassVar[int] = 3
+    round_folder: ClassVar[str] = "iteration"
+    own_paths: ClassVar[tuple[str, ...]] = (f"{layout.HOME}/**",)
 
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
         """See `Workflow`."""
@@ -137,3 +144,22 @@ class Cycle(Workflow[State]):
     def settings(self) -> Mapping[str, object]:
         """See `Workflow`."""
         return SETTINGS
+
+    def rules(self) -> Mapping[str, Rule]:
+        """See `Workflow`."""
+        return {
+            "max_iterations": LOWER,
+            "auto": OFF,
+            "branch": CONSENT,
+            "utc_offset_h": HARMLESS,
+            "tests_required": ON,
+            "test_timeout_s": LOWER,
+            "junit": PATH,
+            "coverage": PATH,
+        }
+
+    def commands(self) -> click.Group:
+        """See `Workflow`."""
+        from rondel.workflows.cycle.commands import command
+
+        return command

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -14,6 +15,7 @@ from rondel.model.commands import answering, command_line
 from rondel.model.conclusion import Conclusion
 from rondel.model.consent import Brought
 from rondel.model.names import is_safe_name
+from rondel.model.rules import HARMLESS, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
@@ -27,6 +29,9 @@ from rondel.workflows.feature.phases import ABANDONED, ARTIFACTS, FINISH, IMPLEM
 from rondel.workflows.feature.read import Request, State, read
 from rondel.workflows.feature.steps import steps
 from rondel.workflows.feature.work import read_work
+
+if TYPE_CHECKING:
+    import click
 
 _FOLDER = re.compile(r"\d+-.+")
 REPAIRS = {
@@ -42,6 +47,9 @@ class Feature(Workflow[State]):
     """One feature per folder of `docs/features/`."""
 
     name = "feature"
+    order = 2
+    round_folder = "iteration"
+    own_paths = (f"{layout.FEATURES}/*/{layout.META}",)  # its documents are the person's, too
 
     def sessions(self, repo: Snapshot) -> Iterator[SessionRef]:
         """Every folder `{id}-{slug}` with a `.meta.json`."""
@@ -131,6 +139,16 @@ class Feature(Workflow[State]):
     @override
     def settings(self) -> Mapping[str, object]:
         return {"mode": "standard"}
+
+    @override
+    def rules(self) -> Mapping[str, Rule]:
+        return {"mode": HARMLESS}
+
+    @override
+    def commands(self) -> click.Group:
+        from rondel.workflows.feature.commands import command
+
+        return command
 
     @override
     def summary(self, state: State) -> Summary:

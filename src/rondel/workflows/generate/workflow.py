@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rondel.model.actions import Action, Ask
 from rondel.model.changes import Change
 from rondel.model.consent import Brought
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Outcome
+from rondel.model.rules import LOWER, Rule, ordered
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Summary
 from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
@@ -29,11 +32,20 @@ from rondel.workflows.generate.prompting import question
 from rondel.workflows.generate.read import CHARS_MAX, ITERATIONS_MAX, State, read
 from rondel.workflows.generate.status import summary
 
+if TYPE_CHECKING:
+    import click
+
+GATE = ordered(("manual", "agent", "skip"), default="manual", together=("gate", "gates"))
+OF_A_CYCLE = replace(LOWER, inherits=True)
+
 
 class Generate(Workflow[State]):
     """One session per folder of `.aiwf/sessions/`."""
 
     name = "generate"
+    order = 5
+    round_folder = "iteration"
+    own_paths = (".aiwf/**",)
     schema_version = SCHEMA_VERSION
 
     def sessions(self, repo: Snapshot) -> Iterator[SessionRef]:
@@ -105,6 +117,25 @@ class Generate(Workflow[State]):
             "context_chars_max": CHARS_MAX,
             "cycles": {},
         }
+
+    def rules(self) -> Mapping[str, Rule]:
+        """See `Workflow`."""
+        return {
+            "gate": GATE,
+            "gates": GATE,  # each of its entries
+            "gates.*": GATE,
+            "iterations_max": LOWER,
+            "context_chars_max": LOWER,
+            "cycles": LOWER,  # each of its entries
+            "cycles.*.iterations_max": OF_A_CYCLE,
+            "cycles.*.context_chars_max": OF_A_CYCLE,
+        }
+
+    def commands(self) -> click.Group:
+        """See `Workflow`."""
+        from rondel.workflows.generate.commands import command
+
+        return command
 
     def summary(self, state: State) -> Summary:
         """See `Workflow`."""

@@ -529,6 +529,11 @@ def read_review(path: Path) -> str:
     return _read(path, GIVEN_MAX, "a review")
 
 
+def dump(document: Document) -> str:
+    """A document as it is written."""
+    return documents.dump(document).decode()
+
+
 def write_text(path: Path, content: str) -> None:
     """A file a person asked for, wherever that is."""
     folder = path.absolute().parent.resolve()

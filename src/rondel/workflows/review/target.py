@@ -15,7 +15,7 @@ from rondel.errors import GitError, NothingToDo, RondelError, UsageError
 from rondel.model.jsons import parse_json
 from rondel.model.refs import BRANCHES, END, branch_in, branch_or_none, commit_or_none, is_commit
 from rondel.model.workflow import Look
-from rondel.workflows.review.layout import SESSIONS
+from rondel.workflows.review.layout import RONDEL, SESSIONS
 
 NAMED_MAX = 10
 DEFAULT_BASES = (  # in full: a tag that somebody else's remote brought may have any short name
@@ -25,10 +25,7 @@ DEFAULT_BASES = (  # in full: a tag that somebody else's remote brought may have
     "refs/remotes/origin/main",
     "refs/remotes/origin/master",
 )
-OWN_FOLDERS = (".ocr/sessions", ".workflow", ".aiwf", "**/.rondel", "docs/features/*/.meta.json")
-OWN = tuple(f":(top,glob){p}{'' if p.endswith('.json') else '/**'}" for p in OWN_FOLDERS)
-WHOLE = (".ocr/sessions/", ".workflow/", ".aiwf/")  # below these everything of a session is Rondel's own
-PARTLY = (".rondel", ".meta.json")  # elsewhere only these
+BELOW = "/**"
 _REVISION = re.compile(r"[^\s\x00-\x1f~^:?*\[\\-][^\s\x00-\x1f\\]*")
 _RANGE = re.compile(r"(?P<base>[^.].*?|)(?P<dots>\.\.\.?)(?P<head>.*)", re.DOTALL)
 
@@ -96,24 +93,33 @@ def reviewed_paths(base: str, head: str, look: Look) -> tuple[str, ...]:
     Whatever else the change brings to the places where sessions lie is part of it: a session that
     is not theirs, or a program that hides there.
     """
-    changed = look.git("diff", "--name-only", "--no-renames", "-z", END, base, head, "--", *OWN).split("\0")
+    changed = look.git(
+        "diff", "--name-only", "--no-renames", "-z", END, base, head, "--", *_places(look)
+    ).split("\0")
     return (":(top)", *sorted({f":(top,exclude,literal){path}" for path in _own(changed, look)}))
+
+
+def _places(look: Look) -> list[str]:
+    """Where workflows keep their own record, for git."""
+    return [f":(top,glob){path}" for path in (*look.own_paths, f"**/{RONDEL}{BELOW}")]
 
 
 def _own(changed: Sequence[str], look: Look) -> Iterator[str]:
     folders = set[str]()
+    whole = tuple(path.removesuffix("**") for path in look.own_paths if path.endswith(BELOW))
+    partly = {RONDEL, *(path.rpartition("/")[2] for path in look.own_paths if not path.endswith(BELOW))}
     for path in filter(None, changed):
         if any(path.startswith(f"{folder}/") for folder in folders):
             continue
         folder = look.own_folder(path)
         if folder == path:
             yield path
-        elif folder.startswith(WHOLE):
+        elif folder.startswith(whole):
             folders.add(folder)
             yield folder
         elif folder:
             folders.add(folder)
-            yield from (f"{folder}/{name}" for name in PARTLY)
+            yield from (f"{folder}/{name}" for name in partly)
 
 
 def shipped(pins: Pins, look: Look) -> frozenset[str]:
@@ -321,7 +327,7 @@ def _index_commit(head: str, look: Look, *, dry: bool) -> str:
 
 def _snapshot(head: str, what: str, look: Look, left_out: Sequence[str] = (), *, dry: bool) -> str:
     mode = "dry" if dry else "keep"
-    argv = ["sh", "-c", _SNAPSHOT, "rondel", head, mode, what, *OWN, *left_out]
+    argv = ["sh", "-c", _SNAPSHOT, "rondel", head, mode, what, *_places(look), *left_out]
     entries = look.git("ls-files", "-z", "--stage").split("\0")
     links = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
     if any("\ufffd" in link for link in links):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rondel.errors import RondelError
 from rondel.model.actions import Action, Ask, Probe
@@ -13,6 +13,7 @@ from rondel.model.changes import Change
 from rondel.model.commands import command_line
 from rondel.model.conclusion import Conclusion
 from rondel.model.outcomes import Outcome
+from rondel.model.rules import HARMLESS, LOWER, Mark, Rule, more_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
@@ -33,6 +34,9 @@ from rondel.workflows.review.rounds import round_in
 from rondel.workflows.review.signing import Made, made
 from rondel.workflows.review.standards import look_at_standards
 from rondel.workflows.review.target import pin, target_of
+
+if TYPE_CHECKING:
+    import click
 
 ROUNDS_GUARDED = 3  # the one under way and those it carries on from
 LOOKED_UP = (
@@ -55,6 +59,12 @@ class Review(Workflow[ReviewState]):
     """Several reviewers, discourse, one final review, round after round."""
 
     name: ClassVar[str] = "review"
+    order: ClassVar[int] = 1
+    fallback: ClassVar[str] = "checks"
+    programs: ClassVar[Mapping[str, str]] = {
+        "gh": "`rondel review post` and reviews of pull requests need it"
+    }
+    own_paths: ClassVar[tuple[str, ...]] = (f"{layout.SESSIONS}/**",)
 
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
         """Every folder of reviews that ever got an artifact."""
@@ -150,6 +160,22 @@ class Review(Workflow[ReviewState]):
     def settings(self) -> Mapping[str, object]:
         """`[review]`."""
         return SETTINGS
+
+    def rules(self) -> Mapping[str, Rule]:
+        """See `Workflow`."""
+        return {
+            "team": Rule(Mark.HARMLESS, yields=True),
+            "context": HARMLESS,
+            "prompt_max": LOWER,
+            "refuters_max": LOWER,
+            "rounds_max": Rule(Mark.STRICTER, more_or_none),
+        }
+
+    def commands(self) -> click.Group:
+        """See `Workflow`."""
+        from rondel.workflows.review.commands import command
+
+        return command
 
     def summary(self, state: ReviewState) -> Summary:
         """A session in short."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rondel.model.actions import Action, Ask
 from rondel.model.changes import Change
 from rondel.model.commands import command_line
 from rondel.model.consent import Brought
 from rondel.model.outcomes import Outcome
+from rondel.model.rules import LOWER, ON, PERSON, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
 from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, Repairs, SessionRef, Workflow
@@ -24,6 +25,9 @@ from rondel.workflows.task.schema import OPEN, TaskStatus
 from rondel.workflows.task.state import NO_WORK, SessionStatus, State
 from rondel.workflows.task.summarise import summary
 
+if TYPE_CHECKING:
+    import click
+
 ROUNDS_TRIED = 20  # of work on a task, by which its mark is looked for
 
 
@@ -31,6 +35,8 @@ class TaskWorkflow(Workflow[State]):
     """See `rondel.model.workflow.Workflow`."""
 
     name: ClassVar[str] = "task"
+    order: ClassVar[int] = 4
+    own_paths: ClassVar[tuple[str, ...]] = (f"{layout.HOME}/**",)
 
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
         """See `Workflow`."""
@@ -141,3 +147,13 @@ class TaskWorkflow(Workflow[State]):
     def settings(self) -> Mapping[str, object]:
         """See `Workflow`."""
         return {"trust_commands": False, "step_timeout_s": 600.0, "sandbox": False}
+
+    def rules(self) -> Mapping[str, Rule]:
+        """See `Workflow`."""
+        return {"trust_commands": PERSON, "sandbox": ON, "step_timeout_s": LOWER}
+
+    def commands(self) -> click.Group:
+        """See `Workflow`."""
+        from rondel.workflows.task.commands import command
+
+        return command

@@ -24,17 +24,24 @@ from rondel.cli.common import (
     say_foreign,
     wait_option,
 )
-from rondel.cli.posting import post_round
 from rondel.cli.tables import table
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document, text
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
-from rondel.store.documents import dump
 from rondel.workflows.review import files
 from rondel.workflows.review.compare import GROUPS, Comparison, compare_rounds
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.layout import DECISIONS, RoundFiles
+from rondel.workflows.review.post import (
+    WHO_CALL,
+    PullRequest,
+    bodies_in,
+    describe,
+    plan_post,
+    posted_in,
+    reading_calls,
+)
 from rondel.workflows.review.progress import progress_of
 from rondel.workflows.review.read import ReviewState, entries_of
 from rondel.workflows.review.report import place_of
@@ -154,7 +161,7 @@ def _write_sarif(state: ReviewState, at: RoundFiles, path: Path) -> None:
     entries = [e for e in entries_of(state.files, at) if e.state.is_open]
     pins = pins_of(state.files.json(at.part("target.json")))
     log = to_sarif([e.finding for e in entries], commit=pins.head if pins else None)
-    files.write_text(path, dump(log).decode())
+    files.write_text(path, files.dump(log))
     say(f"{len(entries)} findings as SARIF in {path}")
 
 
@@ -409,7 +416,7 @@ def accept(finding: str, reason: str, session: str | None) -> None:
     entry = _entry(state, finding)
     body: Document = {"answer": "accept", "by": "person", "at": stamp(now()), "comment": reason}
     path = f"{DECISIONS}/accept-{entry.item.fingerprint}.json"
-    hall.change(state.ref, [text(path, dump(body).decode())])
+    hall.change(state.ref, [text(path, files.dump(body))])
     say(f"accepted in {state.ref.name}: {entry.finding.title}; the next round says so")
 
 
@@ -444,3 +451,54 @@ def post(pr: int | None, dry_run: bool, anyway: bool, number: int | None, sessio
             "`rondel review --again` makes one, --anyway posts it as it is"
         )
     post_round(hall, state, at, pr, dry_run=dry_run)
+
+
+def post_round(hall: Hall, state: ReviewState, at: RoundFiles, pr: int | None, *, dry_run: bool) -> None:
+    """Send a round, unless it is there, and say so; with `dry_run` print what would be sent."""
+    pins = pins_of(state.files.json(at.part("target.json")))
+    where, bodies = _pull_request(hall, pr or (pins.number if pins else 0) or None, dry_run=dry_run)
+    calls = plan_post(
+        where,
+        f"{state.ref.id}/round-{at.number}",
+        state.files.text(at.final) or "",
+        [e for e in entries_of(state.files, at) if e.state.is_open],
+        files.change_in(state, at),
+        pins.head if pins else "",
+        posted_in(bodies),
+    )
+    if not calls:
+        say(f"round {at.number} of {state.ref.name} is there already; nothing was sent")
+    for call in calls:
+        if dry_run:
+            click.echo(describe(call))
+            continue
+        _gh(hall, call.argv, call.stdin)
+        say(f"posted {call.what}")
+
+
+def _pull_request(hall: Hall, number: int | None, *, dry_run: bool) -> tuple[PullRequest, list[str]]:
+    """The pull request, and what is there. A dry run without gh shows what would be sent to an empty one."""
+    try:
+        asked = ("gh", "pr", "view", *([str(number)] if number else []), "--json", "number,headRefOid")
+        shown = files.parse_pull_request(_gh(hall, asked))
+        where = PullRequest(*shown)
+        author = _gh(hall, WHO_CALL).strip()
+        bodies = [b for argv in reading_calls(where.number) for b in bodies_in(_gh(hall, argv), author)]
+    except RondelError as e:
+        if not dry_run:
+            raise
+        say(f"what is there already is not known: {e}")
+        return PullRequest(number or 0, _head(hall)), []
+    return where, bodies
+
+
+def _head(hall: Hall) -> str:
+    """The commit that would be shown if everything were pushed."""
+    return hall.look.git("rev-parse", "HEAD", check=False).strip()
+
+
+def _gh(hall: Hall, argv: tuple[str, ...], stdin: str = "") -> str:
+    status, out, err = hall.look.run(argv, stdin=stdin, timeout_s=120)
+    if status:
+        raise RondelError(f"{' '.join(argv[:4])} failed: {err.strip()[-500:] or f'status {status}'}")
+    return out

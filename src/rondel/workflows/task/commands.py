@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 
 from rondel import paths
-from rondel.api import Hall
+from rondel.api import Hall, unclosable
 from rondel.cli.common import (
     emit,
     emit_json,
@@ -30,7 +30,6 @@ from rondel.model.plain import visible
 from rondel.model.refs import branch_in
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
-from rondel.sandbox.box import unclosable
 from rondel.workflows.task import files, ids, layout, trust
 from rondel.workflows.task.apply import declared, reopened, reopened_by_person
 from rondel.workflows.task.complexity import Complexity

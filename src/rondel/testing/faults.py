@@ -127,7 +127,7 @@ def _command(words: list[str]) -> str:
     """A git command line without the options of git itself; of a script, the command that takes long."""
     if words[:2] == ["sh", "-c"] and " read-tree " in words[2]:
         return "read-tree"
-    if words[:1] != ["git"]:
+    if not words or words[0] != "git":
         return ""
     rest = words[1:]
     while rest and rest[0].startswith("-"):

@@ -13,16 +13,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import platformdirs
+
 from rondel.agents.base import Beat, Reply, Request
+from rondel.model import jsons
 from rondel.model.outcomes import Ended, Usage
 from rondel.store import disk
-from support.runtime import run_of
+from rondel.trust.consents import checkout, repository_id
 
 Answer = Callable[[Request], Reply | str]
 USAGE = Usage(100, 10, 0, 0.01)
 
 
 def plain(request: Request) -> str:
+    """An answer that names what it answers."""
     return f"An answer to {request.action}.\n"
 
 
@@ -40,9 +44,11 @@ class Scripted:
 
     @property
     def actions(self) -> list[str]:
+        """What it was asked for, in turn."""
         return [request.action for request in self.seen]
 
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
+        """See `Agent`."""
         disk.point("agent", request.action)
         self.seen.append(request)
         request.spool.mkdir(parents=True, exist_ok=True)
@@ -58,10 +64,12 @@ class Scripted:
         return reply
 
     def recover(self, request: Request) -> Reply | None:
+        """See `Agent`."""
         answer = request.spool / "answer"
         return Reply(Ended.DONE, answer.read_text(), usage=USAGE) if answer.exists() else None
 
     def version(self) -> str | None:
+        """See `Agent`."""
         return "1"
 
 
@@ -77,3 +85,21 @@ def paid(session: Path) -> Counter[str]:
 
 def _spools(session: Path) -> Path:
     return run_of(session) / "spool"
+
+
+def state_of(session: Path) -> Path:
+    """The state folder that belongs to a session: of the home beside its repository, or of this process."""
+    own = next((p / "home" for p in session.parents if (p / "home").is_dir()), None)
+    if own is not None and (own / ".local/state/rondel").is_dir():
+        return own / ".local/state"
+    return Path(os.environ.get("XDG_STATE_HOME") or platformdirs.user_state_path())
+
+
+def run_of(session: Path, state: Path | None = None) -> Path:
+    """The runtime of the session in this folder; a path where nothing is while it has none."""
+    root = next((p for p in session.parents if (p / ".git").exists()), session)
+    home = (state or state_of(session)) / "rondel/repos"
+    for record in home.glob(f"{repository_id(root) or '-'}/sessions/*/{checkout(root)}/session.json"):
+        if root / jsons.load(record.read_bytes())["folder"] == session:
+            return record.parent / ".rondel"
+    return home / "no such session/.rondel"

@@ -1,0 +1,154 @@
+"""The workflow `loop`: work, judgement, work again, until the judge says yes.
+
+loops/NAME/goal.md               what is wanted
+loops/NAME/round-1/work.md       what the worker answered
+loops/NAME/round-1/judgement.md  begins with `yes` or `no`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rondel.model.actions import Action, Ask
+from rondel.model.changes import Change, text
+from rondel.model.commands import command_line
+from rondel.model.conclusion import Conclusion
+from rondel.model.names import is_safe_name
+from rondel.model.outcomes import Ended, Outcome
+from rondel.model.rules import LOWER, Rule
+from rondel.model.snapshot import Snapshot
+from rondel.model.summary import Status, Summary
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
+
+if TYPE_CHECKING:
+    import click
+
+FOLDER = "loops"
+GOAL = "goal.md"
+ROUNDS_MAX = 3
+
+
+@dataclass(frozen=True)
+class State:
+    """What the files show."""
+
+    ref: SessionRef
+    files: Snapshot
+    rounds_max: int
+
+    @property
+    def judged(self) -> int:
+        """How many rounds were judged."""
+        return sum(self.files.exists(judgement(n)) for n in range(1, self.rounds_max + 1))
+
+    @property
+    def round(self) -> int:
+        """The round under way, or the last one."""
+        return self.judged if self.is_over else self.judged + 1
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether a judge said yes."""
+        return any(says_yes(self.files.text(judgement(n))) for n in range(1, self.judged + 1))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody is asked any more."""
+        return self.is_approved or self.judged == self.rounds_max
+
+
+def work(number: int) -> str:
+    """What the worker answered in a round."""
+    return f"round-{number}/work.md"
+
+
+def judgement(number: int) -> str:
+    """What the judge said of it."""
+    return f"round-{number}/judgement.md"
+
+
+def says_yes(answer: str | None) -> bool:
+    """Whether a judge is content. Anything but a clear yes is a no."""
+    return (answer or "").lower().lstrip(" *#`").startswith("yes")
+
+
+class Loop(Workflow[State]):
+    """An agent works until a judge is content."""
+
+    name = "loop"
+    own_paths = (f"{FOLDER}/**",)
+
+    def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
+        """Every folder of `loops/` with a goal."""
+        for name in sorted(n[:-1] for n in repo.names(FOLDER) if n.endswith("/")):
+            if is_safe_name(name) and repo.exists(f"{FOLDER}/{name}/{GOAL}"):
+                yield SessionRef(self.name, name, f"{FOLDER}/{name}")
+
+    def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
+        """See `Workflow`."""
+        said = given.settings.get("rounds_max", ROUNDS_MAX)
+        return State(ref, files, max(said, 1) if isinstance(said, int) else ROUNDS_MAX)
+
+    def plan(self, state: State) -> Iterable[Action]:
+        """The work of the round, then its judgement."""
+        number = state.round
+        if state.is_over:
+            return
+        if not state.files.exists(work(number)):
+            before = (work(number - 1), judgement(number - 1)) if number > 1 else ()
+            yield Ask(work(number), "loop.worker", inputs=(GOAL, *before))
+        else:
+            yield Ask(judgement(number), "loop.judge", inputs=(GOAL, work(number)))
+
+    def prompt(self, state: State, ask: Ask) -> str:
+        """See `Workflow`."""
+        goal, *others = (state.files.text(path) or "" for path in ask.inputs)
+        if ask.role == "loop.judge":
+            return f"Is this what was wanted? Begin with yes or no, then say why.\n\n{goal}\n---\n{others[0]}"
+        again = "\n---\nYou made this:\n{}\n---\nIt will not do:\n{}".format(*others) if others else ""
+        return f"{goal}{again}"
+
+    def check(self, state: State, ask: Ask, text: str) -> str | None:
+        """See `Workflow`."""
+        is_clear = says_yes(text) or text.lower().lstrip(" *#`").startswith("no")
+        return None if ask.role != "loop.judge" or is_clear else "begin with yes or no"
+
+    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
+        """See `Workflow`."""
+        return [text(action.path, outcome.text)] if outcome.ended is Ended.DONE else []
+
+    def summary(self, state: State) -> Summary:
+        """See `Workflow`."""
+        title = (state.files.text(GOAL) or "").strip().partition("\n")[0]
+        status = Status.COMPLETED if state.is_over else Status.ACTIVE
+        then = "" if state.is_over else command_line("resume", state.ref.name)
+        return Summary(title, status, f"round {state.round}", state.round, state.rounds_max, next=then)
+
+    def conclusion(self, state: State) -> Conclusion:
+        """See `Workflow`."""
+        if not state.is_over:
+            return Conclusion()
+        words = "" if state.is_approved else f"no judge was content in {state.rounds_max} rounds"
+        made = state.files.text(work(state.round)) or ""
+        return Conclusion(state.is_approved, document=made, notes=(words,) if words else ())
+
+    def artifact(self, state: State, number: int | None) -> str | None:
+        """See `Workflow`."""
+        path = work(number or state.round)
+        return path if state.files.exists(path) else None
+
+    def settings(self) -> Mapping[str, object]:
+        """`[loop]`."""
+        return {"rounds_max": ROUNDS_MAX}
+
+    def rules(self) -> Mapping[str, Rule]:
+        """See `Workflow`."""
+        return {"rounds_max": LOWER}
+
+    def commands(self) -> click.Group:
+        """See `Workflow`."""
+        from rondel_loop.commands import command
+
+        return command
