@@ -85,6 +85,7 @@ class Instant:
     """An agent that answers at once."""
 
     name = kind = "mock"
+    in_process = True
     model = ""
 
     async def run(self, request: Request, _beat: Callable[[Beat], None]) -> Reply:

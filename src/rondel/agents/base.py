@@ -37,7 +37,7 @@ class Request:
     action: str  # rounds/round-1/reviews/principal-1.md
     attempt: int  # from 1
     cwd: Path  # the workspace
-    spool: Path  # a folder of this attempt's own; output goes there as it comes
+    spool: Path  # a folder of this attempt's own, where output goes as it comes; it may have to be made
     home: Path  # a folder kept for the whole session: vendors' own session files
     access: Access = Access.NONE
     clocks: Clocks = field(default_factory=Clocks)
@@ -99,7 +99,11 @@ def starts_programs(agent: Agent) -> bool:
 
 
 class Agent(Protocol):
-    """One configured agent. One that starts no program but Rondel's own says `in_process = True`."""
+    """One configured agent.
+
+    One that starts no program but Rondel's own says `in_process = True`: neither its spool nor, without
+    access to a repository, its workspace is made for it.
+    """
 
     name: str  # as in rondel.toml
     kind: str

@@ -23,7 +23,7 @@ from rondel.agents.tampering import differences
 from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.config import Config
 from rondel.engine.collected import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected
-from rondel.engine.executor import Answer, Executor, kept_answer
+from rondel.engine.executor import REPAIR, Answer, Executor, in_one, kept_answer
 from rondel.engine.session import Session
 from rondel.errors import GitError, NeedsConsent, RondelError
 from rondel.model.actions import SCRATCH, Access, Action, Ask, Derive, Probe, Run, Workspace
@@ -43,7 +43,6 @@ T = TypeVar("T")
 GIT_PAUSES_S = (0.1, 0.5)
 TAIL = 4000
 MANUAL = "manual"  # the kind of agent that is a person
-REPAIR = "repair"  # the spool of a second answer, in that of the first
 UNCHANGED = "unchanged"  # in a spool: the answer came without an edit
 CHECKS_FAILED = "the checks failed after the edit"
 TAMPERED = "the repository itself was changed"
@@ -153,9 +152,9 @@ class Performer(Generic[S]):
         if there is not None:
             return there
         # An edit that was just taken over may have changed the program of the next agent to be asked.
-        if why := await asyncio.to_thread(self._tools.changed, settings):
+        if why := await self._changed(agent, settings):
             raise NotReady(why)
-        cwd = await self._workspace(ask, job.continues, job.number)
+        cwd = await self._workspace(ask, job.continues, job.number, scratch=starts_programs(agent))
         await self._require_own_program(settings, ask, cwd)
         state, workflow = self._session.state, self._session.workflow
         if all(action.path != ask.path for action in workflow.plan(state)):  # changed since it was planned
@@ -182,6 +181,12 @@ class Performer(Generic[S]):
             except GitError as e:
                 outcome = replace(outcome, ended=Ended.FAILED, error=str(e), taken=False)
         return outcome, answer.reply
+
+    async def _changed(self, agent: Agent, settings: AgentSettings) -> str:
+        """What of an agent is not as it was consented to; without a program there is little to read."""
+        if starts_programs(agent):
+            return await asyncio.to_thread(self._tools.changed, settings)
+        return self._tools.changed(settings)
 
     async def _require_own_program(self, settings: AgentSettings, ask: Ask, cwd: Path) -> None:
         """NeedsConsent where the working copy would choose what is run as the agent."""
@@ -335,8 +340,8 @@ class Performer(Generic[S]):
             counted=job.counted or {},
             box=self._tools.box,
             scripts=self._tools.scripts(settings),
-            prompt_file=self._manual(ask.path, ask.prompt_file, "prompt"),
-            reply_file=self._manual(ask.path, ask.reply_file, "response"),
+            prompt_file=self._manual(settings, ask.path, ask.prompt_file, "prompt"),
+            reply_file=self._manual(settings, ask.path, ask.reply_file, "response"),
         )
 
     def _not_the_persons(self, request: Request) -> str:
@@ -350,8 +355,11 @@ class Performer(Generic[S]):
             return ""
         return next(f"{p.file} {p.message}: {p.repair}" for p in session.doubted() if p.file == reply)
 
-    def _manual(self, path: str, given: str | None, what: str) -> Path:
-        return ours.place_of(self._session.folder, given or f".rondel/manual/{_flat(path)}.{what}.md")
+    def _manual(self, settings: AgentSettings, path: str, given: str | None, what: str) -> Path:
+        relative = given or f".rondel/manual/{_flat(path)}.{what}.md"
+        if settings.kind != MANUAL:  # nobody writes there
+            return self._session.folder / relative
+        return ours.place_of(self._session.folder, relative)
 
     def spool(self, path: str, number: int) -> Path:
         """The folder of one try's output."""
@@ -360,7 +368,8 @@ class Performer(Generic[S]):
     def place(self, action: Action) -> str:
         """Where a person sees what became of an action: what was said, and its edit where there is one."""
         tries = self.spool(action.path, self._session.ledger.of(action.path).tries)
-        found = next((f for f in (tries, tries.parent, self._session.folder) if paths.is_folder(f)), tries)
+        maybe = (tries, in_one(tries), tries.parent, self._session.folder)
+        found = next((place for place in maybe if paths.is_there(place)), tries)
         root = self._session.root
         said = str(found.relative_to(root) if found.is_relative_to(root) else found)
         space = action.workspace if isinstance(action, Ask | Run) else SCRATCH
@@ -371,18 +380,24 @@ class Performer(Generic[S]):
 
     # -- workspaces ---------------------------------------------------------------------
 
-    async def _workspace(self, action: Ask | Run, continues: bool, number: int) -> Path:
-        """The folder an action works in. Where none can be made, nobody has tried anything."""
+    async def _workspace(
+        self, action: Ask | Run, continues: bool, number: int, *, scratch: bool = True
+    ) -> Path:
+        """The folder an action works in. Where none can be made, nobody has tried anything.
+
+        Without `scratch`, one that sees no repository is named and not made: who starts no program
+        makes it where it is needed.
+        """
         try:
-            return await self._make_workspace(action, continues, number)
+            if action.workspace.access is Access.NONE:
+                place = self.spool(action.path, number) / "scratch"
+                return ours.own(place, is_folder=True) if scratch else place
+            return await self._make_workspace(action, continues)
         except RondelError as e:
             raise NotReady(str(e)) from e
 
-    async def _make_workspace(self, action: Ask | Run, continues: bool, number: int) -> Path:
+    async def _make_workspace(self, action: Ask | Run, continues: bool) -> Path:
         space = action.workspace
-        if space.access is Access.NONE:
-            scratch = self.spool(action.path, number) / "scratch"
-            return ours.own(scratch, is_folder=True)
         base = space.base or await self._home(space.target)
         trees = self._tools.workspaces
         if space.access is Access.READ:

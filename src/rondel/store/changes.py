@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from rondel import paths
 from rondel.errors import RondelError
 from rondel.model.changes import Append, Aside, Change, Edit, Keep, Write
 from rondel.model.versions import VERSION
@@ -69,6 +71,26 @@ def carry_out(
         else:
             raise RondelError(f"{wanted.path} cannot be written: somebody else keeps writing it")
     return done
+
+
+def carry_out_together(
+    folder: Path, changes: Sequence[Write], *, guard: Callable[[], None] | None, after: After | None
+) -> tuple[list[Write], list[Write]]:
+    """Write new files that do not depend on each other; gives those that are written, and the others.
+
+    The others are where something is already: they are carried out one after the other.
+    """
+    new = {
+        os.fspath(place): change
+        for change in changes
+        if not paths.is_there(place := ours.document(folder, change.path))
+    }
+    left = files.write_new({name: change.data for name, change in new.items()}, guard or (lambda: None))
+    done = [change for name, change in new.items() if name not in left]
+    if after is not None:
+        for change in done:
+            after(change.path, change.data)
+    return done, [change for change in changes if change not in done]
 
 
 def _expect(place: Path, old: str | None) -> None:

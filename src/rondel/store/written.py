@@ -16,7 +16,7 @@ from rondel.model.digests import digest
 from rondel.model.versions import VERSION
 from rondel.model.written import WRITTEN, line, marks_in
 from rondel.store import files, ours
-from rondel.store.changes import After, Replace, carry_out
+from rondel.store.changes import After, Replace, carry_out, carry_out_together
 from rondel.store.known import KnownLog
 from rondel.store.ours import digest_of, free_spot
 
@@ -33,6 +33,10 @@ class Written:
     def keep(self) -> None:
         """What somebody takes from the record from now on is put back. For a driver."""
         self._log.keep = True
+
+    def close(self) -> None:
+        """The driver is at its end."""
+        self._log.close()
 
     def ours(self, path: str) -> frozenset[str]:
         """The digests that a file has where nobody else wrote it."""
@@ -94,11 +98,12 @@ def apply_changes(
     after: After | None = None,
     known: Container[str] = (),
     version: int = VERSION,
+    together: bool = False,
 ) -> Applied:
     """Carry out the changes; nothing that somebody else wrote is lost: see `Write`.
 
-    `seen` holds the digests that declared files had when the action began; for the rest see
-    `carry_out`.
+    `seen` holds the digests that declared files had when the action began. With `together` they are
+    writes that do not depend on each other. For the rest see `carry_out`.
     """
     if guard is not None:
         guard()
@@ -106,6 +111,9 @@ def apply_changes(
     note_ours(folder, changes, record, beside)
     writes = [change for change in changes if isinstance(change, Write)]
     settle = _Settling(folder, beside, record, writes, seen or {})
+    at_once: list[Write] = []
+    if together:
+        at_once, changes = carry_out_together(folder, writes, guard=guard, after=after)
     done = carry_out(
         folder,
         changes,
@@ -116,7 +124,7 @@ def apply_changes(
         known=known,
         version=version,
     )
-    return Applied(done, settle.kept)
+    return Applied([*at_once, *done], settle.kept)
 
 
 def note_ours(
