@@ -421,8 +421,13 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
 
 def move(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> None:
     """`old` becomes `new` in one step, replacing a file that is there."""
-    with folder_of(old) as (fd, name), folder_of(new) as (to_fd, new_name):
-        os.rename(name, new_name, src_dir_fd=fd, dst_dir_fd=to_fd)
+    with folder_of(old) as (fd, name):
+        above, new_name = os.path.split(os.fspath(new))
+        if above == os.path.dirname(os.fspath(old)):
+            os.rename(name, new_name, src_dir_fd=fd, dst_dir_fd=fd)
+            return
+        with folder(above or ".") as to_fd:
+            os.rename(name, new_name, src_dir_fd=fd, dst_dir_fd=to_fd)
 
 
 def chmod(path: str | os.PathLike[str], mode: int) -> None:

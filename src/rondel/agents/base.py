@@ -46,8 +46,8 @@ class Request:
     env: Mapping[str, str] = field(default_factory=dict)
     box: Box | None = None  # what whatever it starts may reach; None confines nothing
     scripts: tuple[str, ...] = ()  # of the person's tree, that its program runs and may read
-    prompt_file: Path | None = None  # where a person finds the prompt
-    reply_file: Path | None = None  # where a person leaves the answer
+    prompt_file: Path | None = None  # of one that is a person: where they find the prompt
+    reply_file: Path | None = None  # and where they leave the answer
 
     def confined(
         self, own: tuple[str, ...] = (), shown: tuple[str, ...] = (), hosts: tuple[Target, ...] = ()

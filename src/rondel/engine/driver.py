@@ -203,9 +203,7 @@ class Driver(Generic[S]):
         """All that starts together is on record, durably, or nothing of it begins."""
         new = [flight for path, flight in self._flights.items() if path not in before]
         try:
-            if new:
-                self._lease.check()
-            self._flush()
+            self._flush(also=bool(new))
         except BaseException:
             for flight in new:
                 flight.task.cancel()
@@ -223,7 +221,7 @@ class Driver(Generic[S]):
         for action in self._session.workflow.plan(self._session.state):
             if action.path in self._flights:
                 continue
-            if not heard and self._session.hear():
+            if not heard and self._session.hear_notes():
                 self._start_all()
                 return
             heard = False
@@ -468,13 +466,13 @@ class Driver(Generic[S]):
                 end = self._end(flight)
                 if end is None:
                     continue
-                if len(ended) > 1 and self._session.expect(end.changes):
+                if self._session.expect(end.changes):
                     waiting.append(end)
                     continue
-                self._leave(waiting)
+                self._leave(waiting, together=True)
                 self._leave([end])
         finally:
-            self._leave(waiting)
+            self._leave(waiting, together=True)
 
     def _end(self, flight: Flight) -> _End | None:
         """How an action ended and what it is to leave; None where that is all there is to note."""
@@ -513,8 +511,8 @@ class Driver(Generic[S]):
             self._waits[action.path] = outcome.error
         return _End(flight, outcome, reply, changes)
 
-    def _leave(self, ends: list[_End]) -> None:
-        """Leave the files of these, each one's in order, and note that they ended."""
+    def _leave(self, ends: list[_End], *, together: bool = False) -> None:
+        """Leave the files of these and note that they ended; `together` they are one new file each."""
         changes = [change for end in ends for change in end.changes]
         # What is doubted gives way to the answer that was waited for, and is kept aside.
         seen = {
@@ -529,11 +527,9 @@ class Driver(Generic[S]):
         wrote: dict[str, str] = {}
         kept: Sequence[Kept] = ()
         if changes:
-            wrote, kept = self._session.carry_out(changes, seen, self._lease, together=len(these) > 1)
+            wrote, kept = self._session.carry_out(changes, seen, self._lease, together=together)
         for end in these:
-            own = wrote
-            if len(these) > 1:
-                own = {c.path: wrote[c.path] for c in end.changes if c.path in wrote}
+            own = {c.path: wrote[c.path] for c in end.changes if c.path in wrote} if together else wrote
             self._gather("finished", **notes.finished_fields(end.flight, end.outcome, end.reply, own))
             self._note_refused(end.flight, end.reply)
         for one in kept:
@@ -566,9 +562,9 @@ class Driver(Generic[S]):
         if self._view is not None:
             self._view.event(kind, fields)
 
-    def _flush(self) -> None:
-        """What was gathered is in the journal, durably."""
-        if self._session.journal.is_waiting:
+    def _flush(self, *, also: bool = False) -> None:
+        """What was gathered is in the journal, durably; `also` asks for the lease where nothing was."""
+        if also or self._session.journal.is_waiting:
             self._lease.check()
             self._session.journal.flush()
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -86,11 +87,12 @@ class LocalExecutor:
 
     def find(self, agent: Agent, request: Request) -> Answer | None:
         """See `Executor`."""
-        kept = kept_answer(request.spool)
+        kept = _noted(in_one(request.spool))
+        if kept is not None or not paths.is_folder(request.spool):
+            return kept
+        kept = _noted(request.spool / REPLY)
         if kept is not None:
             return kept
-        if not paths.is_folder(request.spool):
-            return None
         reply = agent.recover(request)
         if reply is None:
             return None
@@ -107,9 +109,14 @@ def _keep(spool: Path, answer: Answer) -> None:
 
 def _keep_in_one(request: Request, answer: Answer) -> None:
     """The same where there is no output: prompt and answer are one file; what is torn does not parse."""
-    paths.write(ours.own(in_one(request.spool)), _dump({"prompt": request.prompt, **_record(answer)}))
+    place, data = in_one(request.spool), _dump({"prompt": request.prompt, **_record(answer)})
+    try:
+        paths.write(place, data)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):  # somebody was here meanwhile
+        paths.write(ours.own(place), data)
 
 
+@lru_cache(maxsize=1024)
 def in_one(spool: Path) -> Path:
     """The one file of a try that has no folder: beside the folders of the actions."""
     *_, name, number = spool.parts if spool.name != REPAIR else spool.parent.parts

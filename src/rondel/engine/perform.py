@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -324,7 +324,7 @@ class Performer(Generic[S]):
         return _both(answer, await self._tools.executor.submit(agent, again, beat))
 
     def _request(self, job: Job, ask: Ask, settings: AgentSettings, prompt: str, cwd: Path) -> Request:
-        session = self._session
+        session, manual = self._session, settings.kind == MANUAL
         return Request(
             prompt=prompt,
             role=ask.role,
@@ -340,8 +340,8 @@ class Performer(Generic[S]):
             counted=job.counted or {},
             box=self._tools.box,
             scripts=self._tools.scripts(settings),
-            prompt_file=self._manual(settings, ask.path, ask.prompt_file, "prompt"),
-            reply_file=self._manual(settings, ask.path, ask.reply_file, "response"),
+            prompt_file=self._manual(ask.path, ask.prompt_file, "prompt") if manual else None,
+            reply_file=self._manual(ask.path, ask.reply_file, "response") if manual else None,
         )
 
     def _not_the_persons(self, request: Request) -> str:
@@ -355,15 +355,12 @@ class Performer(Generic[S]):
             return ""
         return next(f"{p.file} {p.message}: {p.repair}" for p in session.doubted() if p.file == reply)
 
-    def _manual(self, settings: AgentSettings, path: str, given: str | None, what: str) -> Path:
-        relative = given or f".rondel/manual/{_flat(path)}.{what}.md"
-        if settings.kind != MANUAL:  # nobody writes there
-            return self._session.folder / relative
-        return ours.place_of(self._session.folder, relative)
+    def _manual(self, path: str, given: str | None, what: str) -> Path:
+        return ours.place_of(self._session.folder, given or f".rondel/manual/{_flat(path)}.{what}.md")
 
     def spool(self, path: str, number: int) -> Path:
         """The folder of one try's output."""
-        return self._session.run / "spool" / slot(path) / str(number)
+        return _spool(self._session.run, path, number)
 
     def place(self, action: Action) -> str:
         """Where a person sees what became of an action: what was said, and its edit where there is one."""
@@ -579,6 +576,11 @@ def _flat(path: str) -> str:
     """An action's path as a file name that a person can read and type."""
     name = path.removeprefix(".rondel/parts/").replace("/", ".").removesuffix(".md")
     return name if is_safe_name(name) else slot(path)
+
+
+@lru_cache(maxsize=1024)
+def _spool(run: Path, path: str, number: int) -> Path:
+    return run / "spool" / slot(path) / str(number)
 
 
 def slot(path: str) -> str:

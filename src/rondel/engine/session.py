@@ -331,6 +331,10 @@ class Session(Generic[S]):
         hall notes it in the journal; files beside the folder are changed by hand, and by other tools.
         """
         self.say_restored()
+        return self.hear_notes()
+
+    def hear_notes(self) -> bool:
+        """The same without what was put back: nothing is, while nothing but starts."""
         news = self.journal.news()
         for event in news:
             self.ledger.note(event)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rondel import paths
 from rondel.errors import RondelError
 from rondel.model.changes import Append, Aside, Change, Edit, Keep, Write
 from rondel.model.versions import VERSION
@@ -74,17 +72,17 @@ def carry_out(
 
 
 def carry_out_together(
-    folder: Path, changes: Sequence[Write], *, guard: Callable[[], None] | None, after: After | None
+    changes: Sequence[Write],
+    free: Mapping[str, str],
+    *,
+    guard: Callable[[], None] | None,
+    after: After | None,
 ) -> tuple[list[Write], list[Write]]:
-    """Write new files that do not depend on each other; gives those that are written, and the others.
+    """Write files that do not depend on each other at their `free` places; gives what is done, and the rest.
 
-    The others are where something is already: they are carried out one after the other.
+    The rest is where something is already, or came meanwhile: that is carried out one by one.
     """
-    new = {
-        os.fspath(place): change
-        for change in changes
-        if not paths.is_there(place := ours.document(folder, change.path))
-    }
+    new = {free[change.path]: change for change in changes if change.path in free}
     left = files.write_new({name: change.data for name, change in new.items()}, guard or (lambda: None))
     done = [change for name, change in new.items() if name not in left]
     if after is not None:

@@ -75,7 +75,7 @@ class KnownLog:
 
     def _add_to_open(self, lines: Sequence[str]) -> bool:
         """The same where the file is open, and at its place is still that file as we know it."""
-        if self._open is None or not self._is_as_known():
+        if self._open is None:
             return False
         fd = self._open[0]
         wait_lock(fd, os.fspath(self._path))

@@ -6,6 +6,7 @@ it came there.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,12 +109,12 @@ def apply_changes(
     if guard is not None:
         guard()
     record = written or Written(folder)
-    note_ours(folder, changes, record, beside)
+    free = note_ours(folder, changes, record, beside)
     writes = [change for change in changes if isinstance(change, Write)]
     settle = _Settling(folder, beside, record, writes, seen or {})
     at_once: list[Write] = []
     if together:
-        at_once, changes = carry_out_together(folder, writes, guard=guard, after=after)
+        at_once, changes = carry_out_together(writes, free, guard=guard, after=after)
     done = carry_out(
         folder,
         changes,
@@ -129,13 +130,20 @@ def apply_changes(
 
 def note_ours(
     folder: Path, changes: Sequence[Change], written: Written, beside: frozenset[str] = frozenset()
-) -> None:
-    """Note which texts are ours, before they are there; what is there now may be ours, too."""
+) -> dict[str, str]:
+    """Note which texts are ours, before they are there; what is there now may be ours, too.
+
+    Gives the places of those where nothing is now.
+    """
     marks: dict[str, list[str]] = {}
+    free: dict[str, str] = {}
     for change in changes:
         if not isinstance(change, Write):
             continue
-        now = digest_of(ours.document(folder, change.path, beside))
+        place = ours.document(folder, change.path, beside)
+        now = digest_of(place)
+        if now is None:
+            free[change.path] = os.fspath(place)
         new = digest(change.data)
         is_ours = now in written.ours(change.path)
         if is_ours or now != new:  # else somebody else wrote the very same, and it stays theirs
@@ -143,6 +151,7 @@ def note_ours(
             marks.setdefault(change.path, before).append(new)
     if marks:
         written.note(marks)
+    return free
 
 
 @dataclass
