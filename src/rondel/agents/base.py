@@ -101,8 +101,8 @@ def starts_programs(agent: Agent) -> bool:
 class Agent(Protocol):
     """One configured agent.
 
-    One that starts no program but Rondel's own says `in_process = True`: neither its spool nor, without
-    access to a repository, its workspace is made for it.
+    One that starts no program but Rondel's own says `in_process = True`: it makes its spool where it needs
+    one, and without access to a repository all such work in the same folder.
     """
 
     name: str  # as in rondel.toml

@@ -382,13 +382,12 @@ class Performer(Generic[S]):
     ) -> Path:
         """The folder an action works in. Where none can be made, nobody has tried anything.
 
-        Without `scratch`, one that sees no repository is named and not made: who starts no program
-        makes it where it is needed.
+        Who sees no repository has a folder of its own, or without `scratch` one for all such.
         """
         try:
             if action.workspace.access is Access.NONE:
-                place = self.spool(action.path, number) / "scratch"
-                return ours.own(place, is_folder=True) if scratch else place
+                above = self.spool(action.path, number) if scratch else self._session.run
+                return ours.own(above / "scratch", is_folder=True)
             return await self._make_workspace(action, continues)
         except RondelError as e:
             raise NotReady(str(e)) from e
