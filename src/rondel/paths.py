@@ -374,16 +374,19 @@ def read_open(fd: int, size: int) -> bytes:
 
 def write(path: str | os.PathLike[str], data: bytes, mode: int = 0o666) -> None:
     """A new file with these bytes, instead of the file, link or pipe of that name."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    remove(path)
+    create(path, data, mode)
+
+
+def create(path: str | os.PathLike[str], data: bytes, mode: int = 0o666) -> None:
+    """A new file with these bytes; OSError where anything is at the path."""
+    fd = open_path(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        fd = open_path(path, flags, mode)
-    except OSError as error:
-        if error.errno not in (errno.EEXIST, errno.ELOOP):
-            raise
-        remove(path)
-        fd = open_path(path, flags, mode)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+    finally:
+        os.close(fd)
 
 
 def append(path: str | os.PathLike[str], data: bytes) -> None:

@@ -22,7 +22,7 @@ from rondel.errors import MachineTrouble
 from rondel.model import jsons
 from rondel.model.outcomes import Ended
 from rondel.model.times import parse_time
-from rondel.model.trouble import machine
+from rondel.model.trouble import machine, trouble
 from rondel.store import ours
 from rondel.store.disk import explained
 
@@ -72,7 +72,7 @@ class LocalExecutor:
                 ours.write_view(request.spool / PROMPT, prompt)
                 paths.touch(request.spool / PROMPT, started.timestamp())
             else:
-                ours.own(in_one(request.spool))
+                ours.own(in_one(request.spool).parent, is_folder=True)
                 if paths.is_there(request.spool.parent):  # in the way, or of an earlier try
                     ours.own(request.spool, is_folder=True)
             reply = await agent.run(request, beat)
@@ -111,9 +111,11 @@ def _keep_in_one(request: Request, answer: Answer) -> None:
     """The same where there is no output: prompt and answer are one file; what is torn does not parse."""
     place, data = in_one(request.spool), _dump({"prompt": request.prompt, **_record(answer)})
     try:
-        paths.write(place, data)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):  # somebody was here meanwhile
-        paths.write(ours.own(place), data)
+        paths.create(place, data)
+    except OSError as error:
+        if trouble(error):
+            raise
+        paths.write(ours.own(place), data)  # somebody was here before, or moved the folder meanwhile
 
 
 @lru_cache(maxsize=1024)

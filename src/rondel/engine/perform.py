@@ -99,6 +99,8 @@ class Performer(Generic[S]):
         self._session = session
         self._tools = tools
         self._agents: dict[str, Agent] = {}
+        self._shared = session.run / "scratch"  # of all who start no program and see no repository
+        self._home_folder = session.run / "home"
 
     async def perform(self, job: Job, beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
         """The outcome of an action, and the vendor's reply where there was one.
@@ -333,7 +335,7 @@ class Performer(Generic[S]):
             attempt=job.number,
             cwd=cwd,
             spool=self.spool(ask.path, job.number),
-            home=session.run / "home",
+            home=self._home_folder,
             access=ask.workspace.access,
             clocks=settings.clocks,
             resume=job.resume,
@@ -386,8 +388,8 @@ class Performer(Generic[S]):
         """
         try:
             if action.workspace.access is Access.NONE:
-                above = self.spool(action.path, number) if scratch else self._session.run
-                return ours.own(above / "scratch", is_folder=True)
+                place = self.spool(action.path, number) / "scratch" if scratch else self._shared
+                return ours.own(place, is_folder=True)
             return await self._make_workspace(action, continues)
         except RondelError as e:
             raise NotReady(str(e)) from e

@@ -34,6 +34,7 @@ class Written:
     def keep(self) -> None:
         """What somebody takes from the record from now on is put back. For a driver."""
         self._log.keep = True
+        self._read()
 
     def close(self) -> None:
         """The driver is at its end."""
@@ -145,7 +146,7 @@ def note_ours(
         if now is None:
             free[change.path] = os.fspath(place)
         new = digest(change.data)
-        is_ours = now in written.ours(change.path)
+        is_ours = now is not None and now in written.ours(change.path)
         if is_ours or now != new:  # else somebody else wrote the very same, and it stays theirs
             before = [now] if now is not None and is_ours else []
             marks.setdefault(change.path, before).append(new)
