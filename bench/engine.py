@@ -85,6 +85,7 @@ class Instant:
     """An agent that answers at once."""
 
     name = kind = "mock"
+    in_process = True
     model = ""
 
     async def run(self, request: Request, _beat: Callable[[Beat], None]) -> Reply:
@@ -103,8 +104,10 @@ class Instant:
 def _drive(total: int, width: int) -> float:
     """Seconds per action of a whole session."""
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+        root = Path(folder, "repo")
+        os.environ["XDG_STATE_HOME"] = f"{folder}/state"
+        subprocess.run(["git", "init", "-q", str(root)], check=True)
+        (root / "rondel.toml").write_text('[agents.instant]\nkind = "mock"\n\n[roles]\ndefault = "instant"\n')
         (root / REF.folder / ".rondel").mkdir(parents=True)
         workflow = WheelWorkflow(total, width)
 
@@ -124,16 +127,13 @@ def _drive(total: int, width: int) -> float:
 def _bare(times: int) -> tuple[float, float]:
     """Seconds for the bare file operations of one action, and of its durable commit alone.
 
-    The commit is a durable file and two durable lines. Before it a try has a folder, a folder
-    to work in, its prompt and its answer, so that no answer is paid for twice.
+    The commit is a durable file and two durable lines. Before it a try has a file with its prompt and
+    its answer, so that no answer is paid for twice.
     """
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         for k in range(times):
-            os.makedirs(f"{folder}/spool/{k}/1/scratch")  # noqa: PTH103 - the bare operation is measured
-            Path(f"{folder}/spool/{k}/1/prompt.md").write_bytes(b"Write it.\n")
-            Path(f"{folder}/spool/{k}/1/reply.tmp").write_bytes(b"An answer to the action.\n")
-            Path(f"{folder}/spool/{k}/1/reply.tmp").rename(f"{folder}/spool/{k}/1/reply.json")
+            Path(f"{folder}/{k}.json").write_bytes(b"Write it. An answer to the action.\n")
         tried = (time.perf_counter() - begin) / times
         log = os.open(f"{folder}/journal", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         line = json.dumps({"kind": "finished", "action": "round-1/1.md", "digest": "0" * 64}).encode() + b"\n"

@@ -949,9 +949,11 @@ class Hall:
         A working copy shows the latter to everybody; what is not tracked there may be a secret.
         """
         scripts = [path for path, sha in self._covered(agent).items() if is_script(path, sha)]
+        if not scripts:
+            return ()
         folders = {path.rpartition("/")[0] for path in scripts}
         specs = sorted(f":(top,literal){folder}" if folder else ":(top,glob)*" for folder in folders)
-        listed = self.look.git("ls-files", "-z", "--", *specs, check=False).split("\0") if specs else []
+        listed = self.look.git("ls-files", "-z", "--", *specs, check=False).split("\0")
         beside = [path for path in listed if path and path.rpartition("/")[0] in folders][:BESIDE_MAX]
         return by_no_link((self.root / path for path in dict.fromkeys((*scripts, *beside))), self.root)
 

@@ -375,9 +375,18 @@ def read_open(fd: int, size: int) -> bytes:
 def write(path: str | os.PathLike[str], data: bytes, mode: int = 0o666) -> None:
     """A new file with these bytes, instead of the file, link or pipe of that name."""
     remove(path)
+    create(path, data, mode)
+
+
+def create(path: str | os.PathLike[str], data: bytes, mode: int = 0o666) -> None:
+    """A new file with these bytes; OSError where anything is at the path."""
     fd = open_path(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+    finally:
+        os.close(fd)
 
 
 def append(path: str | os.PathLike[str], data: bytes) -> None:
@@ -415,8 +424,13 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
 
 def move(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> None:
     """`old` becomes `new` in one step, replacing a file that is there."""
-    with folder_of(old) as (fd, name), folder_of(new) as (to_fd, new_name):
-        os.rename(name, new_name, src_dir_fd=fd, dst_dir_fd=to_fd)
+    with folder_of(old) as (fd, name):
+        above, new_name = os.path.split(os.fspath(new))
+        if above == os.path.dirname(os.fspath(old)):
+            os.rename(name, new_name, src_dir_fd=fd, dst_dir_fd=fd)
+            return
+        with folder(above or ".") as to_fd:
+            os.rename(name, new_name, src_dir_fd=fd, dst_dir_fd=to_fd)
 
 
 def chmod(path: str | os.PathLike[str], mode: int) -> None:

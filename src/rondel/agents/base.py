@@ -37,7 +37,7 @@ class Request:
     action: str  # rounds/round-1/reviews/principal-1.md
     attempt: int  # from 1
     cwd: Path  # the workspace
-    spool: Path  # a folder of this attempt's own; output goes there as it comes
+    spool: Path  # a folder of this attempt's own, where output goes as it comes; it may have to be made
     home: Path  # a folder kept for the whole session: vendors' own session files
     access: Access = Access.NONE
     clocks: Clocks = field(default_factory=Clocks)
@@ -46,8 +46,8 @@ class Request:
     env: Mapping[str, str] = field(default_factory=dict)
     box: Box | None = None  # what whatever it starts may reach; None confines nothing
     scripts: tuple[str, ...] = ()  # of the person's tree, that its program runs and may read
-    prompt_file: Path | None = None  # where a person finds the prompt
-    reply_file: Path | None = None  # where a person leaves the answer
+    prompt_file: Path | None = None  # of one that is a person: where they find the prompt
+    reply_file: Path | None = None  # and where they leave the answer
 
     def confined(
         self, own: tuple[str, ...] = (), shown: tuple[str, ...] = (), hosts: tuple[Target, ...] = ()
@@ -99,7 +99,11 @@ def starts_programs(agent: Agent) -> bool:
 
 
 class Agent(Protocol):
-    """One configured agent. One that starts no program but Rondel's own says `in_process = True`."""
+    """One configured agent.
+
+    One that starts no program but Rondel's own says `in_process = True`: it makes its spool where it needs
+    one, and without access to a repository all such work in the same folder.
+    """
 
     name: str  # as in rondel.toml
     kind: str

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from rondel.agents import process
 from rondel.agents.base import Beat, Reply
@@ -29,6 +29,7 @@ from rondel.engine.report import Report, Stopped
 from rondel.engine.session import Session
 from rondel.errors import GitError, MachineTrouble
 from rondel.model.actions import Action, Ask, Decide, Derive, Run
+from rondel.model.changes import Change
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
@@ -46,6 +47,15 @@ SPARE_THREADS = 16  # for looking at the repository, which no limit counts
 PARKED_S = 60  # for how long an action is parked when its vendor named no time to come
 RETRIED = (Ended.FAILED, Ended.TIMED_OUT)
 UNRECORDED = (Ended.WAITING, Ended.PARKED, Ended.CANCELLED)
+
+
+class _End(NamedTuple):
+    """How an action under way came to its end, and the changes that are to be made for it."""
+
+    flight: Flight[Any]
+    outcome: Outcome
+    reply: Reply | None
+    changes: Sequence[Change]
 
 
 class View(Protocol):
@@ -86,6 +96,7 @@ class Driver(Generic[S]):
         self._trouble: MachineTrouble | None = None
         self._unseen = False  # whether a program may still be at work whose reaper was killed
         self._lost = ""  # what the branch does not hold any more
+        self._short: str | None = None  # what the machine has too little of; None: not looked at
 
     def interrupt(self) -> None:
         """End what is under way and stop."""
@@ -106,6 +117,7 @@ class Driver(Generic[S]):
         finally:
             await self._end_flights()
             await self._go(self._last_sign)
+            self._session.let_go()
         ended = self._report()
         if not self._lost:  # that is seen by whoever looks, for as long as it is so
             report.leave(self._session.run, ended)
@@ -155,6 +167,8 @@ class Driver(Generic[S]):
 
     async def _holds(self) -> bool:
         """Whether the session's branch holds what counts as done: nobody works with one that does not."""
+        if self._session.workflow.target(self._session.state):  # git takes a moment, in which we may die
+            self._flush()
         try:
             await see_branch(self._session, self._tools.workspaces, self._say)
             self._lost = ""
@@ -163,6 +177,7 @@ class Driver(Generic[S]):
         return not self._lost
 
     async def _last_sign(self) -> bool:
+        self._flush()
         self._heartbeat()
         return False
 
@@ -178,20 +193,40 @@ class Driver(Generic[S]):
     # -- starting -----------------------------------------------------------------------
 
     def _start_due(self) -> None:
-        """Start everything that is due and that limits allow."""
+        """Start everything that is due and that limits allow. What is asked is asked after this."""
+        before = frozenset(self._flights)
+        try:
+            self._start_all()
+        finally:
+            self._note_starts(before)
+
+    def _note_starts(self, before: Container[str]) -> None:
+        """All that starts together is on record, durably, or nothing of it begins."""
+        new = [flight for path, flight in self._flights.items() if path not in before]
+        try:
+            self._flush(also=bool(new))
+        except BaseException:
+            for flight in new:
+                flight.task.cancel()
+            raise
+
+    def _start_all(self) -> None:
         self._held.clear()
+        self._short = None
         self._word = control.read(self._session.folder)
         if self._word is control.Word.STOP:
             for flight in self._flights.values():
                 flight.task.cancel()
         self._session.hear()
+        heard = True  # nobody said anything in between
         for step in self._session.workflow.steps(self._session.state):
             action = step.action
             if action.path in self._flights:
                 continue
-            if self._session.hear():
-                self._start_due()
+            if not heard and self._session.hear_notes():
+                self._start_all()
                 return
+            heard = False
             if self._word is not None:
                 self._held[action.path] = (Stopped.PAUSED, "")
                 return
@@ -249,7 +284,11 @@ class Driver(Generic[S]):
         return hold(self._limits, self._session.ledger, agent.name, self._asked())
 
     def _shortage(self) -> str | None:
-        return room.shortage((self._session.folder, *self._tools.places), self._limits.free_mb_min)
+        """What is short; looked at once for all that starts together."""
+        if self._short is None:
+            places = (self._session.folder, *self._tools.places)
+            self._short = room.shortage(places, self._limits.free_mb_min) or ""
+        return self._short or None
 
     def _fullness(self) -> str | None:
         return room.fullness((self._session.folder, *self._tools.places), self._limits.free_mb_min)
@@ -300,8 +339,8 @@ class Driver(Generic[S]):
         job = self._job(step, inputs)
         begin = step.begin(session.state, self._tools.clock())
         if begin:
+            self._flush()
             session.carry_out(begin, {}, self._lease)
-        self._lease.check()
         if self._performer.could_write(job):
             session.watch()
         flight_key = action.path
@@ -320,16 +359,16 @@ class Driver(Generic[S]):
         agent = self._agent_for(action)
         answered = self._answered(action, record, agent)
         if answered is not None:
-            self._note("recovered", action=action.path, title=action.title, **{"try": answered})
+            self._gather("recovered", action=action.path, title=action.title, **{"try": answered})
             return Job(step, answered, agent, continues=True, paid=record.open_try is None)
         if record.open_try is not None:
             usage = self._performer.usage_in_spool(action.path, record.open_try)
             if usage is None:
                 kind = "cutoff" if self._lease.after_death else "dropped"
-                self._note(kind, action=action.path, **{"try": record.open_try})
+                self._gather(kind, action=action.path, **{"try": record.open_try})
             else:
                 paid: dict[str, object] = {"try": record.open_try, "usage": usage_json(usage)}
-                self._note("outdated", action=action.path, **paid)
+                self._gather("outdated", action=action.path, **paid)
         goes_on = (
             agent is not None and record.vendor_session is not None and record.vendor_agent == agent.name
         )
@@ -344,7 +383,7 @@ class Driver(Generic[S]):
             continues=goes_on or bool(hint),
         )
         if not isinstance(action, Derive):
-            self._note("started", **notes.started_fields(job, inputs))
+            self._gather("started", **notes.started_fields(job, inputs))
         return job
 
     def _inputs_hold(self, action: Action, record: Record) -> bool:
@@ -370,11 +409,11 @@ class Driver(Generic[S]):
 
     async def _wait(self) -> None:
         """Wait until one action ends or a second went by, then take in what happened."""
+        self._flush()
         tasks = [f.task for f in self._flights.values()]
         done, _ = await asyncio.wait(tasks, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
         ended = [self._flights.pop(p) for p, f in tuple(self._flights.items()) if f.task in done]
-        for flight in ended:
-            self._finish(flight)
+        self._finish(ended)
         self._end_watch(ended)
         self._look_at_the_disk()
         if time.monotonic() - self._ticked >= TICK_S:
@@ -422,18 +461,34 @@ class Driver(Generic[S]):
 
     # -- finishing ----------------------------------------------------------------------
 
-    def _finish(self, flight: Flight[S]) -> None:
-        """Leave an action's files and note its end."""
+    def _finish(self, ended: Sequence[Flight[S]]) -> None:
+        """Leave the files of actions and note their ends; what each left alone is written together."""
+        waiting: list[_End] = []
+        try:
+            for flight in ended:
+                end = self._end(flight)
+                if end is None:
+                    continue
+                if self._session.expect(end.changes):
+                    waiting.append(end)
+                    continue
+                self._leave(waiting, together=True)
+                self._leave([end])
+        finally:
+            self._leave(waiting, together=True)
+
+    def _end(self, flight: Flight[S]) -> _End | None:
+        """How an action ended and what it is to leave; None where that is all there is to note."""
         if flight.task.cancelled():
             self._finish_cancelled(flight)
-            return
+            return None
         try:
             outcome, reply = flight.task.result()
             outcome = replace(outcome, inputs=flight.inputs)
         except MachineTrouble as e:
             self._trouble = self._trouble or e
             self._finish_cancelled(flight, str(e))
-            return
+            return None
         short = self._fullness() if outcome.ended in RETRIED else None
         if short is not None:  # what failed for want of room is no attempt
             self._trouble = self._trouble or MachineTrouble(f"{flight.job.action.path} failed: {short}")
@@ -447,29 +502,46 @@ class Driver(Generic[S]):
         if not outcome.taken:
             self._stuck[action.path] = f"{action.path}: {outcome.error}"
         final = outcome.ended not in RETRIED or record.failures + 1 >= self._attempts_max(action)
-        wrote: dict[str, str] = {}
-        kept: Sequence[Kept] = ()
+        changes: Sequence[Change] = ()
         self._failures.pop(action.path, None)
         if not outcome.ok and outcome.ended not in UNRECORDED and final:
             self._failures[action.path] = self._failure(action)
         if outcome.taken and outcome.ended not in UNRECORDED and final:
             self._session.look_again(flight.inputs)
             changes = flight.job.step.write(self._session.state, outcome)
-            # What is doubted gives way to the answer that was waited for, and is kept aside.
-            seen = {p: d for p, d in flight.seen.items() if not self._session.is_doubted(p)}
-            wrote, kept = self._session.carry_out(changes, seen, self._lease)
             self._repeats[action.path] += 1
         if outcome.ended is Ended.WAITING:
             self._waits[action.path] = outcome.error
-        self._note("finished", **notes.finished_fields(flight, outcome, reply, wrote))
-        self._note_refused(flight, reply)
+        return _End(flight, outcome, reply, changes)
+
+    def _leave(self, ends: list[_End], *, together: bool = False) -> None:
+        """Leave the files of these and note that they ended; `together` they are one new file each."""
+        changes = [change for end in ends for change in end.changes]
+        # What is doubted gives way to the answer that was waited for, and is kept aside.
+        seen = {
+            p: d
+            for end in ends
+            if end.changes
+            for p, d in end.flight.seen.items()
+            if not self._session.is_doubted(p)
+        }
+        these = tuple(ends)
+        ends.clear()  # whatever happens, nobody does it again
+        wrote: dict[str, str] = {}
+        kept: Sequence[Kept] = ()
+        if changes:
+            wrote, kept = self._session.carry_out(changes, seen, self._lease, together=together)
+        for end in these:
+            own = {c.path: wrote[c.path] for c in end.changes if c.path in wrote} if together else wrote
+            self._gather("finished", **notes.finished_fields(end.flight, end.outcome, end.reply, own))
+            self._note_refused(end.flight, end.reply)
         for one in kept:
-            self._note("kept", file=one.file, aside=one.aside, why=one.why)
+            self._gather("kept", file=one.file, aside=one.aside, why=one.why)
 
     def _note_refused(self, flight: Flight[S], reply: Reply | None) -> None:
         """Say which hosts an agent could not reach, also where its answer is there all the same."""
         if reply is not None and reply.refused and not flight.job.paid:
-            self._note("unreached", action=flight.job.action.path, message=reply.refused)
+            self._gather("unreached", action=flight.job.action.path, message=reply.refused)
 
     def _finish_cancelled(self, flight: Flight[S], why: str = "ended by us") -> None:
         """Note that it came to nothing here; an answer that was complete is taken by the next run."""
@@ -486,6 +558,18 @@ class Driver(Generic[S]):
         self._session.note(kind, fields)
         if self._view is not None:
             self._view.event(kind, fields)
+
+    def _gather(self, kind: str, **fields: object) -> None:
+        """Note something that is durable with what ends or starts at the same time: before anybody waits."""
+        self._session.note(kind, fields, waits=True)
+        if self._view is not None:
+            self._view.event(kind, fields)
+
+    def _flush(self, *, also: bool = False) -> None:
+        """What was gathered is in the journal, durably; `also` asks for the lease where nothing was."""
+        if also or self._session.journal.is_waiting:
+            self._lease.check()
+            self._session.journal.flush()
 
     def _heartbeat(self) -> None:
         """Leave a sign of life for other terminals. Runtime only: it may be lost."""

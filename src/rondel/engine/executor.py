@@ -7,25 +7,27 @@ complete in its spool is found again, whoever started it. Here jobs are local pr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
 from rondel import paths
-from rondel.agents.base import Agent, Beat, Reply, Request
+from rondel.agents.base import Agent, Beat, Reply, Request, starts_programs
 from rondel.engine.ledger import usage_json, usage_of
 from rondel.errors import MachineTrouble
 from rondel.model import jsons
 from rondel.model.outcomes import Ended
 from rondel.model.times import parse_time
-from rondel.model.trouble import machine
+from rondel.model.trouble import machine, trouble
 from rondel.store import ours
 from rondel.store.disk import explained
 
 REPLY = "reply.json"
+REPAIR = "repair"  # the spool of a second answer, in that of the first
 PROMPT = "prompt.md"
 
 
@@ -62,24 +64,35 @@ class LocalExecutor:
         if found is not None:
             return found
         started = self._clock()
+        has_folder = starts_programs(agent)  # what has no output of its own has no folder for it either
         with explained("keep an answer in", request.spool):
-            ours.own(request.spool, is_folder=True)
-            prompt = request.prompt.encode(errors="replace")  # as the agent gets it
-            ours.write_view(request.spool / PROMPT, prompt)
-            paths.touch(request.spool / PROMPT, started.timestamp())
+            if has_folder:
+                ours.own(request.spool, is_folder=True)
+                prompt = request.prompt.encode(errors="replace")  # as the agent gets it
+                ours.write_view(request.spool / PROMPT, prompt)
+                paths.touch(request.spool / PROMPT, started.timestamp())
+            else:
+                ours.own(in_one(request.spool).parent, is_folder=True)
+                if paths.is_there(request.spool.parent):  # in the way, or of an earlier try
+                    ours.own(request.spool, is_folder=True)
             reply = await agent.run(request, beat)
         answer = Answer(reply, started, self._clock())
         if reply.ended not in (Ended.CANCELLED, Ended.WAITING):
-            _keep(request.spool, answer)
+            with explained("keep an answer in", request.spool):
+                if has_folder:
+                    _keep(request.spool, answer)
+                else:
+                    _keep_in_one(request, answer)
         return answer
 
     def find(self, agent: Agent, request: Request) -> Answer | None:
         """See `Executor`."""
-        kept = kept_answer(request.spool)
+        kept = _noted(in_one(request.spool))
+        if kept is not None or not paths.is_folder(request.spool):
+            return kept
+        kept = _noted(request.spool / REPLY)
         if kept is not None:
             return kept
-        if not paths.is_folder(request.spool):
-            return None
         reply = agent.recover(request)
         if reply is None:
             return None
@@ -91,8 +104,35 @@ class LocalExecutor:
 
 def _keep(spool: Path, answer: Answer) -> None:
     """Note the answer beside its output, so that applying it again gives the same files."""
+    ours.write_view(spool / REPLY, _dump(_record(answer)))
+
+
+def _keep_in_one(request: Request, answer: Answer) -> None:
+    """The same where there is no output: prompt and answer are one file; what is torn does not parse."""
+    place, data = in_one(request.spool), _dump({"prompt": request.prompt, **_record(answer)})
+    try:
+        paths.create(place, data)
+    except OSError as error:
+        if trouble(error):
+            raise
+        paths.write(ours.own(place), data)  # somebody was here before, or moved the folder meanwhile
+
+
+@lru_cache(maxsize=1024)
+def in_one(spool: Path) -> Path:
+    """The one file of a try that has no folder: beside the folders of the actions."""
+    *_, name, number = spool.parts if spool.name != REPAIR else spool.parent.parts
+    again = f".{REPAIR}" if spool.name == REPAIR else ""
+    return spool.parents[2 if again else 1] / f"{name}.{number}{again}.json"
+
+
+def _dump(record: Mapping[str, object]) -> bytes:
+    return json.dumps(record).encode(errors="surrogateescape")
+
+
+def _record(answer: Answer) -> dict[str, object]:
     reply = answer.reply
-    record = {
+    return {
         "ended": reply.ended,
         "text": reply.text,
         "error": reply.error,
@@ -105,14 +145,17 @@ def _keep(spool: Path, answer: Answer) -> None:
         "started_at": answer.started_at.isoformat(),
         "finished_at": answer.finished_at.isoformat(),
     }
-    ours.write_view(spool / REPLY, json.dumps(record).encode(errors="surrogateescape"))
 
 
 def kept_answer(spool: Path) -> Answer | None:
-    """The answer noted in a spool."""
+    """The answer noted in a spool, or in the one file instead of it."""
+    return _noted(in_one(spool)) or _noted(spool / REPLY)
+
+
+def _noted(place: Path) -> Answer | None:
     try:
-        with machine("read", spool / REPLY):  # one that cannot be opened now is not missing
-            text = paths.read(spool / REPLY).decode(errors="surrogateescape")
+        with machine("read", place):  # one that cannot be opened now is not missing
+            text = paths.read(place).decode(errors="surrogateescape")
         record = jsons.load(text)
         reply = Reply(
             Ended(record["ended"]),

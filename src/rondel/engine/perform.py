@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -23,7 +23,7 @@ from rondel.agents.tampering import differences
 from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.config import Config
 from rondel.engine.collected import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected
-from rondel.engine.executor import Answer, Executor, kept_answer
+from rondel.engine.executor import REPAIR, Answer, Executor, in_one, kept_answer
 from rondel.engine.session import Session
 from rondel.errors import GitError, NeedsConsent, RondelError
 from rondel.model.actions import SCRATCH, Access, Action, Ask, Derive, Probe, Run, Workspace
@@ -43,7 +43,6 @@ T = TypeVar("T")
 GIT_PAUSES_S = (0.1, 0.5)
 TAIL = 4000
 MANUAL = "manual"  # the kind of agent that is a person
-REPAIR = "repair"  # the spool of a second answer, in that of the first
 UNCHANGED = "unchanged"  # in a spool: the answer came without an edit
 CHECKS_FAILED = "the checks failed after the edit"
 TAMPERED = "the repository itself was changed"
@@ -105,6 +104,8 @@ class Performer(Generic[S]):
         self._session = session
         self._tools = tools
         self._agents: dict[str, Agent] = {}
+        self._shared = session.run / "scratch"  # of all who start no program and see no repository
+        self._home_folder = session.run / "home"
 
     async def perform(self, job: Job[S], beat: Callable[[Beat], None]) -> tuple[Outcome, Reply | None]:
         """The outcome of an action, and the vendor's reply where there was one.
@@ -158,14 +159,12 @@ class Performer(Generic[S]):
         if there is not None:
             return there
         # An edit that was just taken over may have changed the program of the next agent to be asked.
-        if why := await asyncio.to_thread(self._tools.changed, settings):
+        if why := await self._changed(agent, settings):
             raise NotReady(why)
-        cwd = await self._workspace(ask, job.continues, job.number)
+        cwd = await self._workspace(ask, job.continues, job.number, scratch=starts_programs(agent))
         await self._require_own_program(settings, ask, cwd)
         state, workflow = self._session.state, self._session.workflow
-        if all(
-            step.action.path != ask.path for step in workflow.steps(state)
-        ):  # changed since it was planned
+        if workflow.step(state, ask.path) is None:  # the state changed since it was planned
             return self._outcome(self._tools.clock(), Ended.CANCELLED, error="it is not due any more"), None
         prompt = job.step.prompt(state) + job.hint
         request = self._request(job, ask, settings, prompt, cwd)
@@ -189,6 +188,12 @@ class Performer(Generic[S]):
             except GitError as e:
                 outcome = replace(outcome, ended=Ended.FAILED, error=str(e), taken=False)
         return outcome, answer.reply
+
+    async def _changed(self, agent: Agent, settings: AgentSettings) -> str:
+        """What of an agent is not as it was consented to; without a program there is little to read."""
+        if starts_programs(agent):
+            return await asyncio.to_thread(self._tools.changed, settings)
+        return self._tools.changed(settings)
 
     async def _require_own_program(self, settings: AgentSettings, ask: Ask, cwd: Path) -> None:
         """NeedsConsent where the working copy would choose what is run as the agent."""
@@ -326,7 +331,7 @@ class Performer(Generic[S]):
         return _both(answer, await self._tools.executor.submit(agent, again, beat))
 
     def _request(self, job: Job[S], ask: Ask, settings: AgentSettings, prompt: str, cwd: Path) -> Request:
-        session = self._session
+        session, manual = self._session, settings.kind == MANUAL
         return Request(
             prompt=prompt,
             role=ask.role,
@@ -335,15 +340,15 @@ class Performer(Generic[S]):
             attempt=job.number,
             cwd=cwd,
             spool=self.spool(ask.path, job.number),
-            home=session.run / "home",
+            home=self._home_folder,
             access=ask.workspace.access,
             clocks=settings.clocks,
             resume=job.resume,
             counted=job.counted or {},
             box=self._tools.box,
             scripts=self._tools.scripts(settings),
-            prompt_file=self._manual(ask.path, ask.prompt_file, "prompt"),
-            reply_file=self._manual(ask.path, ask.reply_file, "response"),
+            prompt_file=self._manual(ask.path, ask.prompt_file, "prompt") if manual else None,
+            reply_file=self._manual(ask.path, ask.reply_file, "response") if manual else None,
         )
 
     def _not_the_persons(self, request: Request) -> str:
@@ -362,12 +367,13 @@ class Performer(Generic[S]):
 
     def spool(self, path: str, number: int) -> Path:
         """The folder of one try's output."""
-        return self._session.run / "spool" / slot(path) / str(number)
+        return _spool(self._session.run, path, number)
 
     def place(self, action: Action) -> str:
         """Where a person sees what became of an action: what was said, and its edit where there is one."""
         tries = self.spool(action.path, self._session.ledger.of(action.path).tries)
-        found = next((f for f in (tries, tries.parent, self._session.folder) if paths.is_folder(f)), tries)
+        maybe = (tries, in_one(tries), tries.parent, self._session.folder)
+        found = next((place for place in maybe if paths.is_there(place)), tries)
         root = self._session.root
         said = str(found.relative_to(root) if found.is_relative_to(root) else found)
         space = action.workspace if isinstance(action, Ask | Run) else SCRATCH
@@ -378,18 +384,23 @@ class Performer(Generic[S]):
 
     # -- workspaces ---------------------------------------------------------------------
 
-    async def _workspace(self, action: Ask | Run, continues: bool, number: int) -> Path:
-        """The folder an action works in. Where none can be made, nobody has tried anything."""
+    async def _workspace(
+        self, action: Ask | Run, continues: bool, number: int, *, scratch: bool = True
+    ) -> Path:
+        """The folder an action works in. Where none can be made, nobody has tried anything.
+
+        Who sees no repository has a folder of its own, or without `scratch` one for all such.
+        """
         try:
-            return await self._make_workspace(action, continues, number)
+            if action.workspace.access is Access.NONE:
+                place = self.spool(action.path, number) / "scratch" if scratch else self._shared
+                return ours.own(place, is_folder=True)
+            return await self._make_workspace(action, continues)
         except RondelError as e:
             raise NotReady(str(e)) from e
 
-    async def _make_workspace(self, action: Ask | Run, continues: bool, number: int) -> Path:
+    async def _make_workspace(self, action: Ask | Run, continues: bool) -> Path:
         space = action.workspace
-        if space.access is Access.NONE:
-            scratch = self.spool(action.path, number) / "scratch"
-            return ours.own(scratch, is_folder=True)
         base = space.base or await self._home(space.target)
         trees = self._tools.workspaces
         if space.access is Access.READ:
@@ -571,6 +582,11 @@ def _flat(path: str) -> str:
     """An action's path as a file name that a person can read and type."""
     name = path.removeprefix(".rondel/parts/").replace("/", ".").removesuffix(".md")
     return name if is_safe_name(name) else slot(path)
+
+
+@lru_cache(maxsize=1024)
+def _spool(run: Path, path: str, number: int) -> Path:
+    return run / "spool" / slot(path) / str(number)
 
 
 def slot(path: str) -> str:

@@ -224,6 +224,11 @@ class Session(Generic[S]):
         self._remember(state)
         self._fixed = frozenset(_ours(self.files))
 
+    def let_go(self) -> None:
+        """The driver is at its end: hold no file open."""
+        self.journal.close()
+        self._written.close()
+
     def _is_damaged(self, state: S) -> bool:
         """Whether a change made the session one that nobody can go on with."""
         return not self._damaged and self.workflow.summary(state).status is Status.DAMAGED
@@ -326,6 +331,10 @@ class Session(Generic[S]):
         hall notes it in the journal; files beside the folder are changed by hand, and by other tools.
         """
         self.say_restored()
+        return self.hear_notes()
+
+    def hear_notes(self) -> bool:
+        """The same without what was put back: nothing is, while nothing but starts."""
         news = self.journal.news()
         for event in news:
             self.ledger.note(event)
@@ -384,22 +393,43 @@ class Session(Generic[S]):
         """Every file of the session."""
         return [*paths.files_below(self.folder), *(f"../{name}" for name in self.ref.beside)]
 
-    def note(self, kind: str, fields: dict[str, object]) -> None:
-        """One event into the journal and the ledger."""
-        self.ledger.note(self.journal.add(kind, **fields))
+    def note(self, kind: str, fields: dict[str, object], *, waits: bool = False) -> None:
+        """One event into the journal and the ledger; see `Journal.add`."""
+        self.ledger.note(self.journal.add(kind, waits=waits, **fields))
+
+    def expect(self, changes: Sequence[Change]) -> bool:
+        """Show the one new file of an action as if it were there; whether it is such a one.
+
+        So what ended together is applied one after the other, and its files are written together.
+        """
+        if not self.doubts.is_idle or len(changes) != 1 or type(change := changes[0]) is not Write:
+            return False
+        documents = self._committed or ()
+        if is_decision(change.path) or change.path in documents or change.path.startswith("../"):
+            return False
+        if not self.files.expect(change.path, change.data):
+            return False
+        self._changed.add(change.path)
+        return True
 
     def carry_out(
-        self, changes: Sequence[Change], seen: Mapping[str, str | None], lease: Lease | None
+        self,
+        changes: Sequence[Change],
+        seen: Mapping[str, str | None],
+        lease: Lease | None,
+        *,
+        together: bool = False,
     ) -> tuple[dict[str, str], Sequence[Kept]]:
         """Leave the files; gives what was written by digest, and what of somebody else's was kept.
 
-        `seen` holds the digests that declared files had when the action began.
+        `seen` holds the digests that declared files had when the action began. With `together` these
+        are the files of several actions, each of which was expected.
         """
         if lease is None and changes:
             self.check_version()
         changes = [self._sealed(change, lease) for change in changes]
         try:
-            applied = self._apply(changes, seen, lease)
+            applied = self._apply(changes, seen, lease, together=together)
         finally:
             for path in (*_paths(changes), WRITTEN, ASIDE):
                 self.files.forget(path)
@@ -431,7 +461,12 @@ class Session(Generic[S]):
         return replace(change, data=self.seals.sealed(change.path, change.data, self.files))
 
     def _apply(
-        self, changes: Sequence[Change], seen: Mapping[str, str | None], lease: Lease | None
+        self,
+        changes: Sequence[Change],
+        seen: Mapping[str, str | None],
+        lease: Lease | None,
+        *,
+        together: bool = False,
     ) -> Applied:
         """Carry out changes; where a document is damaged, again after it has been put back."""
         self.doubts.spare(_unrecorded(changes))
@@ -454,6 +489,7 @@ class Session(Generic[S]):
                     after=partial(self._was_written, changes),
                     known=known,
                     version=self.workflow.schema_version,
+                    together=together,
                 )
             except (LostLease, NewerFile):
                 raise

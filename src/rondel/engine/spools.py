@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rondel import paths
+from rondel.engine.executor import REPAIR
 from rondel.engine.ledger import Ledger
 from rondel.engine.perform import slot
 
@@ -18,6 +19,8 @@ class _Try(NamedTuple):
     ended: float
     bytes: int
     path: str
+    slot: str  # of its action
+    is_folder: bool = True
 
 
 def tidy(folder: Path, ledger: Ledger) -> None:
@@ -32,13 +35,14 @@ def prune(folder: Path, needed: frozenset[str], bytes_max: int) -> int:
     The tries in the folders that `needed` names stay, whatever they take.
     """
     tries = [_measured(found) for slot in _folders(folder) for found in _folders(slot)]
+    tries += _files(folder)
     total = sum(found.bytes for found in tries)
     gone = 0
     for found in sorted(tries):
         if total <= bytes_max:
             break
-        if Path(found.path).parent.name not in needed:
-            paths.remove_folder(found.path)
+        if found.slot not in needed:
+            (paths.remove_folder if found.is_folder else paths.remove)(found.path)
             total -= found.bytes
             gone += 1
     return gone
@@ -52,11 +56,23 @@ def _folders(folder: Path | str) -> Iterator[str]:
         return
 
 
+def _files(folder: Path) -> list[_Try]:
+    """The tries that are one file each (see `executor.in_one`)."""
+    found = []
+    for name in paths.names(folder):
+        place = f"{folder}/{name}"
+        if name.endswith(".json") and paths.is_file(place):
+            at, slot = paths.look(place), name.removesuffix(".json").removesuffix(f".{REPAIR}")
+            found.append(_Try(at.st_mtime, at.st_size, place, slot.rpartition(".")[0], is_folder=False))
+    return found
+
+
 def _measured(folder: str) -> _Try:
+    slot = Path(folder).parent.name
     try:
-        return _Try(paths.look(folder).st_mtime, _bytes(folder), folder)
+        return _Try(paths.look(folder).st_mtime, _bytes(folder), folder, slot)
     except OSError:
-        return _Try(0.0, 0, folder)
+        return _Try(0.0, 0, folder, slot)
 
 
 def _bytes(folder: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -69,6 +69,26 @@ def carry_out(
         else:
             raise RondelError(f"{wanted.path} cannot be written: somebody else keeps writing it")
     return done
+
+
+def carry_out_together(
+    changes: Sequence[Write],
+    free: Mapping[str, str],
+    *,
+    guard: Callable[[], None] | None,
+    after: After | None,
+) -> tuple[list[Write], list[Write]]:
+    """Write files that do not depend on each other at their `free` places; gives what is done, and the rest.
+
+    The rest is where something is already, or came meanwhile: that is carried out one by one.
+    """
+    new = {free[change.path]: change for change in changes if change.path in free}
+    left = files.write_new({name: change.data for name, change in new.items()}, guard or (lambda: None))
+    done = [change for name, change in new.items() if name not in left]
+    if after is not None:
+        for change in done:
+            after(change.path, change.data)
+    return done, [change for change in changes if change not in done]
 
 
 def _expect(place: Path, old: str | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from rondel import paths
@@ -81,6 +81,71 @@ def _replace_once(folder: str, name: str, data: bytes, last: Callable[[], None])
             raise _TakenForDead from error
         raise
     return fd
+
+
+def write_new(items: Mapping[str, bytes], last: Callable[[], None] = lambda: None) -> list[str]:
+    """Write new files that do not depend on each other, like `write`; gives the names that were not written.
+
+    They are made durable together: all bytes, then all names. Not written is what somebody else has
+    put at one of these names meanwhile, or whose temporary file was taken for a dead writer's.
+    """
+    temps: dict[str, tuple[str, int]] = {}
+    try:
+        for name, data in items.items():
+            with disk.explained("write", name):
+                if (made := _begin(name, data)) is not None:
+                    temps[name] = made
+        for name, (temp, fd) in temps.items():
+            with disk.explained("write", name):
+                disk.current.sync(fd, temp)
+        last()
+        return _name_all(items, temps)
+    finally:
+        for temp, fd in temps.values():
+            _remove(temp)
+            unlock(fd)
+
+
+def _begin(name: str, data: bytes) -> tuple[str, int] | None:
+    """A temporary file for a name, open and locked, its bytes under way; None where it was taken for dead."""
+    folder = os.path.dirname(name) or "."
+    if folder not in _swept:
+        sweep(folder)
+    temp = f"{folder}/{TEMP}{os.urandom(6).hex()}"
+    fd = disk.current.create(temp)
+    if not try_lock(fd):
+        os.close(fd)
+        return None
+    try:
+        disk.current.write(fd, temp, data)
+        disk.current.begin_sync(fd)
+    except BaseException:
+        _remove(temp)
+        unlock(fd)
+        raise
+    return temp, fd
+
+
+def _name_all(items: Iterable[str], temps: dict[str, tuple[str, int]]) -> list[str]:
+    """Give temporary files their names, durably, where these are free; gives those that are not."""
+    left, folders = [], set()
+    for name in items:
+        temp = temps[name][0] if name in temps else None
+        with disk.explained("write", name):
+            if temp is None or paths.is_there(name):
+                left.append(name)
+                continue
+            try:
+                disk.current.rename(temp, name)
+            except FileNotFoundError:
+                left.append(name)
+                continue
+            unlock(temps.pop(name)[1])
+            folders.add(os.path.dirname(name) or ".")
+    for folder in folders:
+        with disk.explained("write", folder):
+            disk.current.sync_folder(folder)
+    return left
 
 
 def _keep_mode(name: str, fd: int) -> None:

@@ -23,18 +23,41 @@ class Journal:
     def __init__(self, path: Path, epoch: int = 0, clock: Callable[[], datetime] = _now) -> None:
         self._log = KnownLog(path)
         self._clock = clock
+        self._waiting: list[str] = []  # lines that are noted together with those to come
         self.epoch = epoch
 
     def keep(self) -> None:
         """What somebody takes from the journal from now on is put back. For a driver."""
         self._log.keep = True
 
-    def add(self, kind: str, /, **fields: object) -> dict[str, object]:
-        """One event, durable, given back as it was noted."""
+    def close(self) -> None:
+        """The driver is at its end."""
+        self._log.close()
+
+    def add(self, kind: str, /, *, waits: bool = False, **fields: object) -> dict[str, object]:
+        """One event, given back as it was noted: durable, or with `waits` not before `flush`."""
         at = self._clock().isoformat(timespec="milliseconds")
         event: dict[str, object] = {"at": at, "epoch": self.epoch, "kind": kind, **fields}
-        self._log.add(_LINE.encode(event))
+        line = _LINE.encode(event)
+        if waits:
+            self._waiting.append(line)
+        else:
+            self._add(line)
         return event
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an event was added that is not durable yet."""
+        return bool(self._waiting)
+
+    def flush(self) -> None:
+        """Every event that was added is durable, in order: with one sync."""
+        if self._waiting:
+            self._add()
+
+    def _add(self, *lines: str) -> None:
+        self._log.add(*self._waiting, *lines)
+        self._waiting.clear()
 
     def news(self) -> list[dict[str, object]]:
         """The events nobody gave here before: first all there are, later what others added.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from rondel import paths
 from rondel.errors import MachineTrouble, RondelError
 from rondel.model import jsons
 from rondel.store import disk, files, logs, ours
-from rondel.store.locks import locked, unlock
+from rondel.store.locks import locked, release, unlock, wait_lock
 
 TAIL = 256  # bytes by which a log is recognised, however long it is
 TRIES = 20  # how often somebody may damage a log in the moment a line is added
@@ -26,6 +27,7 @@ class KnownLog:
         )
         self._others: list[bytes] = []  # read, and not yet given
         self._turn = threading.Lock()  # the lock on the file is between processes only
+        self._open: tuple[int, tuple[int, ...]] | None = None  # the file, and by what it is known again
         self.keep = False  # whether what is missing or changed is put back: only who has the session may
 
     def news(self) -> list[bytes]:
@@ -38,32 +40,75 @@ class KnownLog:
             found, self._others = self._others, []
         return found
 
-    def add(self, line: str) -> None:
-        """One line, durable."""
+    def add(self, *lines: str) -> None:
+        """One line or more, durable: with one sync."""
         with self._turn, disk.explained("append to", self._path):
+            if self._add_to_open(lines):
+                return
             for _ in range(TRIES):
                 if self._known is not None:
                     self._read_on()
-                if self._add(line):
+                if self._add(lines):
                     return
         raise RondelError(f"cannot append to {str(self._path)!r}: somebody else keeps writing it")
 
-    def _add(self, line: str) -> bool:
+    def close(self) -> None:
+        """Hold the file open no longer. For a driver, at its end."""
+        if self._open is not None:
+            (fd, _), self._open = self._open, None
+            os.close(fd)
+
+    def _add(self, lines: Sequence[str]) -> bool:
         """False when the log is not the one we know any more."""
         name = os.fspath(ours.own(self._path))
         fd = logs.open_log(name)
         try:
             if self._known is not None and not self._take_from(fd):
                 return False
-            logs.add_line(fd, name, line)
-            if self._known is not None:
-                self._known += logs.line_bytes(line)
+            self._append(fd, lines)
+            if self.keep and self._known is not None:
+                self.close()
+                self._open = os.dup(fd), _file_of(os.fstat(fd))
             return True
         finally:
             unlock(fd)
 
+    def _add_to_open(self, lines: Sequence[str]) -> bool:
+        """The same where the file is open, and at its place is still that file as we know it."""
+        if self._open is None:
+            return False
+        fd = self._open[0]
+        wait_lock(fd, os.fspath(self._path))
+        try:
+            if not self._is_as_known():
+                return False
+            self._append(fd, lines)
+            return True
+        finally:
+            release(fd)
+
+    def _append(self, fd: int, lines: Sequence[str]) -> None:
+        logs.add_line(fd, os.fspath(self._path), *lines)
+        if self._known is not None:
+            self._known += b"".join(map(logs.line_bytes, lines))
+
+    def _is_as_known(self) -> bool:
+        """Whether the file that is open is the one at the log's place, and ends as we know it."""
+        if self._open is None or self._known is None:
+            return False
+        fd, file = self._open
+        found, end = ours.look(self._path), len(self._known)
+        return (
+            found is not None
+            and found.st_size == end
+            and _file_of(found) == file
+            and os.pread(fd, TAIL, max(0, end - TAIL)) == self._known[-TAIL:]
+        )
+
     def _read_on(self) -> None:
         """Take in what others added; where the log is not the one we know, put it back or begin anew."""
+        if self._is_as_known():
+            return
         known = self._known
         if known is None:
             known = self._known = bytearray()
@@ -128,6 +173,11 @@ class KnownLog:
             known += b"".join(more)
             files.write(place, bytes(known))
         ours.note(folder, [ours.Restored(relative, why, spot)])
+
+
+def _file_of(found: os.stat_result) -> tuple[int, ...]:
+    """Which file it is, and who may use it."""
+    return found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid
 
 
 def _objects(data: bytes, known: bytes) -> list[bytes]:

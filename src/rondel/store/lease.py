@@ -176,11 +176,12 @@ class Lease:
         """
         if self._fd is None:
             raise LostLease(f"the lease of {self._session} was given back; take it again to write")
-        if not paths.is_folder(self._folder):
-            raise self._lost(f"its folder {str(self._folder)!r} is gone")
-        if self._lock is not None and (other := self._lock.lost()):
-            raise self._lost(f"its folder is held by {other}")
-        found = ours.look(Path(self._path))
+        if self._lock is None or not self._lock.is_held():  # what is held is in a folder that is there
+            if not paths.is_folder(self._folder):
+                raise self._lost(f"its folder {str(self._folder)!r} is gone")
+            if self._lock is not None and (other := self._lock.lost()):
+                raise self._lost(f"its folder is held by {other}")
+        found = ours.look(self._path)
         if found is None or (found.st_dev, found.st_ino) != self._file or not found.st_mode & stat.S_IRUSR:
             self._put_back()
         data = os.pread(self._fd, 65536, 0)
@@ -251,6 +252,7 @@ class _FolderLock:
 
     def __init__(self, folder: Path, fd: int, words: bytes) -> None:
         self._folder, self.fd, self._words = folder, fd, words
+        self._path = folder / ours.LOCK
 
     @classmethod
     def take(cls, folder: Path, words: bytes) -> _FolderLock | None:
@@ -269,13 +271,21 @@ class _FolderLock:
             finally:
                 unlock(old)
 
+    def is_held(self) -> bool:
+        """Whether our file is at its place, and may be read."""
+        found = ours.look(self._path)
+        return found is not None and self._is_ours(found) and bool(found.st_mode & stat.S_IRUSR)
+
+    def _is_ours(self, found: os.stat_result) -> bool:
+        return os.path.samestat(found, os.fstat(self.fd))
+
     def lost(self) -> str:
         """Who has it now; empty where we do, or nobody did: then it is put back."""
-        path = self._folder / ours.LOCK
-        found = ours.look(path)
-        is_ours = found is not None and os.path.samestat(found, os.fstat(self.fd))
-        if is_ours and found is not None and found.st_mode & stat.S_IRUSR:
+        if self.is_held():
             return ""
+        path = self._path
+        found = ours.look(path)
+        is_ours = found is not None and self._is_ours(found)
         moved = [ours.moved(path)] if is_ours else []
         last = _parse(ours.view(path) or b"")
         if last.epoch and last != _parse(self._words):

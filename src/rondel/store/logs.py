@@ -90,13 +90,13 @@ def _set_aside(name: str, torn: bytes) -> None:
     raise RondelError(f"there are 10000 torn lines of {name!r}; something keeps killing its writers")
 
 
-def add_line(fd: int, name: str, line: str) -> None:
-    """One line at the end of an open, locked, mended log; all of it or, in case of an error, nothing."""
-    if "\n" in line:
+def add_line(fd: int, name: str, *lines: str) -> None:
+    """Lines at the end of an open, locked, mended log; all of them or, in case of an error, none."""
+    if any("\n" in line for line in lines):
         raise RondelError(f"cannot append to {name!r}: a line of a log cannot hold a line break")
     size = os.fstat(fd).st_size
     try:
-        disk.current.write(fd, name, line_bytes(line))
+        disk.current.write(fd, name, b"".join(map(line_bytes, lines)))
         disk.current.sync(fd, name)
     except BaseException:
         os.ftruncate(fd, size)

@@ -53,6 +53,10 @@ def document(
     folder: Path, relative: str, beside: frozenset[str] = frozenset(), *, as_it_is: bool = False
 ) -> Path:
     """Where a file of a session belongs, its folder made: at it is a file or nothing. See `place_of`."""
+    if not relative.startswith(("../", f"{HOME}/")):
+        place = folder / inside(relative)
+        if _stands(place, stat.S_ISREG, as_it_is=as_it_is):
+            return place
     place = place_of(folder, relative, beside, as_it_is=as_it_is)
     files.make_folder(place.parent)
     if relative.startswith(f"{HOME}/") and relative != f"{HOME}/.gitignore":
@@ -86,6 +90,8 @@ def write(folder: Path, relative: str, data: bytes) -> None:
 
 def own(path: Path, *, is_folder: bool = False) -> Path:
     """The same for a path below a session's `.rondel`; a folder is made where there is none."""
+    if paths.is_folder(path) if is_folder else _stands(path, stat.S_ISREG):
+        return path
     found = clear(path, is_folder=is_folder)
     if found:
         note(session_of(path)[0], found)
@@ -170,7 +176,7 @@ def open_own(path: Path) -> int | None:
             return None
 
 
-def look(path: Path) -> os.stat_result | None:
+def look(path: Path | str) -> os.stat_result | None:
     """What is at a path of ours; None for nothing, for a link, and for what is reached through one only."""
     try:
         found = paths.look(path)
@@ -234,6 +240,16 @@ def _walk(
     if not as_it_is and not good(place):
         found.append(_moved(folder, place, relative))
     return place, found
+
+
+def _stands(place: Path, kind: Callable[[int], bool], *, as_it_is: bool = False) -> bool:
+    """Whether nothing is in the way: the folder is there, and in it what belongs at the place, or nothing."""
+    try:
+        return kind(paths.look(place).st_mode) or as_it_is
+    except FileNotFoundError:
+        return paths.is_folder(place.parent)
+    except (OSError, ValueError):  # whoever goes there step by step says what it is
+        return False
 
 
 def _is_file(place: Path) -> bool:

@@ -164,6 +164,26 @@ class DiskSnapshot:
         if here.listing is not None:
             self._list_again(here, name)
 
+    def expect(self, path: str, data: bytes) -> bool:
+        """Show a new file with these bytes, which are about to be written; `forget` it then.
+
+        False where that cannot be told: something is there, or nothing is known of its folder.
+        """
+        head, _, name = path.rpartition("/")
+        here = self._folder(head)
+        if (
+            here.listing is None
+            or here.path is None
+            or here.only is not None
+            or {name, f"{name}/"} & here.listing
+        ):
+            return False
+        file = here.files[name] = _File(f"{here.path}/{name}")
+        file.data, file.mtime = data, time.time()
+        here.listing.add(name)
+        here.names = None
+        return True
+
     def look_again(self, path: str) -> bool:
         """Whether a file may have changed since it was asked for; then it is read again."""
         file = self._file(path)

@@ -6,6 +6,7 @@ it came there.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from rondel.model.digests import digest
 from rondel.model.versions import VERSION
 from rondel.model.written import WRITTEN, line, marks_in
 from rondel.store import files, ours
-from rondel.store.changes import After, Replace, carry_out
+from rondel.store.changes import After, Replace, carry_out, carry_out_together
 from rondel.store.known import KnownLog
 from rondel.store.ours import digest_of, free_spot
 
@@ -33,6 +34,11 @@ class Written:
     def keep(self) -> None:
         """What somebody takes from the record from now on is put back. For a driver."""
         self._log.keep = True
+        self._read()
+
+    def close(self) -> None:
+        """The driver is at its end."""
+        self._log.close()
 
     def ours(self, path: str) -> frozenset[str]:
         """The digests that a file has where nobody else wrote it."""
@@ -94,18 +100,22 @@ def apply_changes(
     after: After | None = None,
     known: Container[str] = (),
     version: int = VERSION,
+    together: bool = False,
 ) -> Applied:
     """Carry out the changes; nothing that somebody else wrote is lost: see `Write`.
 
-    `seen` holds the digests that declared files had when the action began; for the rest see
-    `carry_out`.
+    `seen` holds the digests that declared files had when the action began. With `together` they are
+    writes that do not depend on each other. For the rest see `carry_out`.
     """
     if guard is not None:
         guard()
     record = written or Written(folder)
-    note_ours(folder, changes, record, beside)
+    free = note_ours(folder, changes, record, beside)
     writes = [change for change in changes if isinstance(change, Write)]
     settle = _Settling(folder, beside, record, writes, seen or {})
+    at_once: list[Write] = []
+    if together:
+        at_once, changes = carry_out_together(writes, free, guard=guard, after=after)
     done = carry_out(
         folder,
         changes,
@@ -116,25 +126,33 @@ def apply_changes(
         known=known,
         version=version,
     )
-    return Applied(done, settle.kept)
+    return Applied([*at_once, *done], settle.kept)
 
 
 def note_ours(
     folder: Path, changes: Sequence[Change], written: Written, beside: frozenset[str] = frozenset()
-) -> None:
-    """Note which texts are ours, before they are there; what is there now may be ours, too."""
+) -> dict[str, str]:
+    """Note which texts are ours, before they are there; what is there now may be ours, too.
+
+    Gives the places of those where nothing is now.
+    """
     marks: dict[str, list[str]] = {}
+    free: dict[str, str] = {}
     for change in changes:
         if not isinstance(change, Write):
             continue
-        now = digest_of(ours.document(folder, change.path, beside))
+        place = ours.document(folder, change.path, beside)
+        now = digest_of(place)
+        if now is None:
+            free[change.path] = os.fspath(place)
         new = digest(change.data)
-        is_ours = now in written.ours(change.path)
+        is_ours = now is not None and now in written.ours(change.path)
         if is_ours or now != new:  # else somebody else wrote the very same, and it stays theirs
             before = [now] if now is not None and is_ours else []
             marks.setdefault(change.path, before).append(new)
     if marks:
         written.note(marks)
+    return free
 
 
 @dataclass
