@@ -60,6 +60,8 @@ def _workflow_command(name: str) -> click.Command | None:
         return installed.workflow(name).commands()
     except RondelError as e:
         failed = e  # the name `e` ends here
+    except ImportError as e:
+        failed = RondelError(f"the command of the workflow {name!r} cannot be loaded: {e}")
 
     def fail() -> None:
         raise failed
