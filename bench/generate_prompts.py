@@ -19,7 +19,7 @@ from generate_java import FILES
 from generate_scene import AT, FULL, PASS, blocks, hall, repo
 
 from rondel.agents.base import Request
-from rondel.workflows.generate.files import Wish, start
+from rondel.workflows.generate.files import GenerateOptions, start
 from support.scripted import Scripted
 
 LIMIT = 0.5
@@ -68,7 +68,7 @@ def largest(profile: str, folder: Path) -> tuple[int, str]:
     (place / "profile.py").write_text(SINGLE)
     agent = Scripted(answer)
     here = hall(root, agent)
-    ref = start(root, Wish(profile, FULL, with_tests=True, request={"auto": True}), at=AT)
+    ref = start(root, GenerateOptions(profile, FULL, with_tests=True, request={"auto": True}), at=AT)
     report = here.drive(ref)
     assert report.exit_code == 0, report.message
     return max((len(r.prompt), r.action) for r in agent.seen)

@@ -9,7 +9,7 @@ import pytest
 from rondel.errors import RondelError
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.generate import WorkflowPhase, load_profile
-from rondel.workflows.generate.context import CycleContext, LazyFiles
+from rondel.workflows.generate.profiles.base import CycleContext, LazyFiles
 
 
 class Counting(FrozenSnapshot):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any
 
 from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
-from rondel.model.changes import Document
+from rondel.model.changes import Document, Json
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.digests import digest
 from rondel.model.names import inside, is_safe_name, safe_name, slug
@@ -26,11 +25,10 @@ from rondel.store import documents as store
 from rondel.store import files, ours
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.generate import layout
-from rondel.workflows.generate.cycles import validate_cycles
-from rondel.workflows.generate.models import CycleConfig, CycleState, WorkflowState, WorkflowStatus
+from rondel.workflows.generate.models import CycleState, WorkflowState, WorkflowStatus, validate_cycles
 from rondel.workflows.generate.profiles.base import WorkflowProfile
 from rondel.workflows.generate.profiles.discover import load_profile, profile_names
-from rondel.workflows.generate.profiles.imported import MODULE
+from rondel.workflows.generate.profiles.worker import MODULE
 from rondel.workflows.generate.read import State, read
 
 SOURCE_MAX = 2_000_000  # characters of source code a session takes in
@@ -43,7 +41,7 @@ FilesOf = Callable[[SessionRef], Snapshot]
 
 
 @dataclass(frozen=True)
-class Wish:
+class GenerateOptions:
     """What a person asks for when they start a session."""
 
     profile: str
@@ -53,7 +51,7 @@ class Wish:
     source_session: str | None = None
     source_files: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
-    request: Mapping[str, object] = field(default_factory=dict)
+    request: Mapping[str, Json] = field(default_factory=dict)
 
 
 # -- starting -----------------------------------------------------------------------------------
@@ -61,7 +59,7 @@ class Wish:
 
 def start(
     root: Path,
-    wish: Wish,
+    options: GenerateOptions,
     *,
     base: Path | None = None,
     at: datetime | None = None,
@@ -72,23 +70,23 @@ def start(
 ) -> SessionRef:
     """A new session: everything is checked before anything is written; `session.json` comes last.
 
-    Paths in the wish are relative to `base`, the repository when not given. A profile of the
+    Paths in the options are relative to `base`, the repository when not given. A profile of the
     repository's is run, by `ask`, where `admits` says that the person consented to it. Another
     session is read by `files_of`, which leaves out what does not count.
     """
-    profile = load_profile(wish.profile, root, admits, ask)
-    sources, inherited = _sources(root, wish, base or root, files_of)
-    context: dict[str, Any] = {**inherited, **wish.context}
-    if wish.with_tests:
+    profile = load_profile(options.profile, root, admits, ask)
+    sources, inherited = _sources(root, options, base or root, files_of)
+    context: dict[str, Any] = {**inherited, **options.context}
+    if options.with_tests:
         context["with_tests"] = True
-    if wish.source_session:
-        context["source_session"] = wish.source_session
-    if wish.source_files:
-        context["source_files"] = list(wish.source_files)
+    if options.source_session:
+        context["source_session"] = options.source_session
+    if options.source_files:
+        context["source_files"] = list(options.source_files)
     wrong = profile.check_context(context)
     if wrong:
         raise UsageError(wrong)
-    cycles = _cycles(profile, context, wish.skip)
+    cycles = _cycles(profile, context, options.skip)
     inputs = dict(_inputs(root, context, base or root))
     now = stamp(at or datetime.now(UTC))
     folder = _claim(root, context)
@@ -98,27 +96,21 @@ def start(
     _leave_texts(folder / layout.SOURCES, sources)
     session = WorkflowState(
         session_id=folder.name,
-        profile_name=wish.profile,
+        profile_name=options.profile,
         context=context,
         cycles=cycles,
-        metadata=dict(wish.metadata),
+        metadata=dict(options.metadata),
         created_at=now,
         updated_at=now,
     )
     open_ = [n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED]
     session.current_cycle_index = open_[0]
-    request = {"schema_version": 1, "at": now, **wish.request}
+    request: Document = {"schema_version": 1, "at": now, **options.request}
     files.make_folder(folder / ".rondel")
     ours.keep_out_of_git(folder / ".rondel")
-    files.write(folder / layout.request(1), store.dump(_document(request)))
+    files.write(folder / layout.request(1), store.dump(request))
     files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
     return ref
-
-
-def _document(given: Mapping[str, object]) -> Document:
-    """The same as plain JSON values."""
-    found = json.loads(json.dumps(given))
-    return found if isinstance(found, dict) else {}
 
 
 def _cycles(profile: WorkflowProfile, context: dict[str, Any], skip: Iterable[str]) -> list[CycleState]:
@@ -126,7 +118,10 @@ def _cycles(profile: WorkflowProfile, context: dict[str, Any], skip: Iterable[st
         declared = profile.get_cycles(dict(context))
     except ValueError as e:
         raise UsageError(f"profile {profile.name}: {e}") from e
-    cycles = [_cycle(config) for config in validate_cycles(declared)]
+    cycles = [
+        CycleState(type=c.type, scope=c.scope, depends_on=list(c.depends_on))
+        for c in validate_cycles(declared)
+    ]
     for name in skip:
         found = next((c for c in cycles if c.type == name), None)
         if found is None and name != "tests":
@@ -137,10 +132,6 @@ def _cycles(profile: WorkflowProfile, context: dict[str, Any], skip: Iterable[st
     if all(c.status is WorkflowStatus.SKIPPED for c in cycles):
         raise UsageError("every cycle is skipped; there would be nothing to do")
     return cycles
-
-
-def _cycle(config: CycleConfig) -> CycleState:
-    return CycleState(type=config.type, scope=config.scope, depends_on=list(config.depends_on))
 
 
 def _claim(root: Path, context: Mapping[str, Any]) -> Path:
@@ -185,19 +176,19 @@ def _leave_texts(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def _sources(
-    root: Path, wish: Wish, base: Path, files_of: FilesOf | None
+    root: Path, options: GenerateOptions, base: Path, files_of: FilesOf | None
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """The code of another session or of the project, and what its session says about it."""
     found: dict[str, str] = {}
     inherited: dict[str, Any] = {}
-    if wish.source_session:
-        source = find_session(root, wish.source_session, files_of)
+    if options.source_session:
+        source = find_session(root, options.source_session, files_of)
         found |= finished_code(source)
         context = source.session.context if source.session else {}
         inherited = {k: context[k] for k in SHARED if k in context}
         if not found:
-            raise UsageError(f"session {wish.source_session} has no completed code yet")
-    for pattern in wish.source_files:
+            raise UsageError(f"session {options.source_session} has no completed code yet")
+    for pattern in options.source_files:
         matched = dict(_matching(root, base, pattern))
         if not matched:
             raise UsageError(f"--source-files {pattern!r} matches no file in this repository")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 
 from rondel.model.changes import Document
@@ -16,9 +15,7 @@ from rondel.model.summary import Problem
 from rondel.model.workers import AskProgram, ask_nobody
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.model.written import is_theirs
-from rondel.workflows.generate import documents, layout, v2
-from rondel.workflows.generate.cycles import ready
-from rondel.workflows.generate.extract import extract
+from rondel.workflows.generate import documents, layout
 from rondel.workflows.generate.layout import Paths
 from rondel.workflows.generate.models import (
     FINAL,
@@ -27,8 +24,10 @@ from rondel.workflows.generate.models import (
     WorkflowStage,
     WorkflowState,
     WorkflowStatus,
+    newest,
+    ready,
 )
-from rondel.workflows.generate.verdict import parse_verdict
+from rondel.workflows.generate.responses import unusable
 
 GATES = ("skip", "manual", "agent")
 CHARS_MAX = 200_000
@@ -56,9 +55,7 @@ class Request:
 
     def limit_of(self, kind: str, name: str, default: int) -> int:
         """A bound: the cycle's own, or the one for all."""
-        found = self.cycles.get(kind, {})
-        value = found.get(name) if isinstance(found, Mapping) else None
-        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+        return _count(self.cycles.get(kind, {}).get(name), default)
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Track:
+class CycleView:
     """One cycle: its state, where its files are, and what they hold."""
 
     index: int
@@ -163,14 +160,14 @@ class Track:
     @cached_property
     def answer(self) -> Answer | None:
         """What was said of the stage's file as it is now."""
-        said = _answer(self.files.json(self.decision))
+        said = parse_answer(self.files.json(self.decision))
         if said is not None:
             return said
         if self.gate == "skip":
             return Answer(approved=True, by="gate: skip")
         if self.paths.flat and self._approved_in_v2:
             return Answer(approved=True, by="person")
-        found = _answer(self.files.json(self.gate_part))
+        found = parse_answer(self.files.json(self.gate_part))
         return found if self.gate == "agent" else None
 
     @property
@@ -186,9 +183,7 @@ class Track:
     @property
     def code(self) -> dict[str, str]:
         """The cycle's own code as it is now: the digest of each file, by its path in the session."""
-        return {
-            a.path: self.files.digest(a.path) or "" for a in documents.newest(self.cycle.artifacts).values()
-        }
+        return {a.path: self.files.digest(a.path) or "" for a in newest(self.cycle.artifacts).values()}
 
     @property
     def is_outdated(self) -> bool:
@@ -221,15 +216,15 @@ class Track:
         """What a person wanted to be different, oldest first."""
         given = [self.cycle.approval_feedback or ""]
         for number in range(1, self.attempt):
-            said = _answer(self.files.json(self.paths.decision(*self.where, number)))
-            gate = _answer(self.files.json(self.paths.gate(*self.where, number)))
+            said = parse_answer(self.files.json(self.paths.decision(*self.where, number)))
+            gate = parse_answer(self.files.json(self.paths.gate(*self.where, number)))
             given += [a.comment for a in (said, gate) if a and not a.approved]
         return tuple(dict.fromkeys(words for words in given if words.strip()))
 
     @property
     def halted(self) -> bool:
         """Whether a person refused the last version and said nothing to make another one from."""
-        said = _answer(self.files.json(self.paths.decision(*self.where, self.cycle.retry_count)))
+        said = parse_answer(self.files.json(self.paths.decision(*self.where, self.cycle.retry_count)))
         return said is not None and not said.approved and not said.comment.strip()
 
     @property
@@ -239,16 +234,7 @@ class Track:
         return limit - (self.cycle.current_iteration - self.cycle.iterations_before)
 
 
-def unusable(phase: WorkflowPhase, text: str) -> str:
-    """What is wrong with a response of a phase; empty when it can be used."""
-    if not text.strip():
-        return "it is empty"
-    if phase is WorkflowPhase.REVIEW:
-        return parse_verdict(text).error
-    return "" if phase is WorkflowPhase.PLAN else extract(text).error
-
-
-def _answer(found: object) -> Answer | None:
+def parse_answer(found: object) -> Answer | None:
     """An answer file; what is not clearly one of the two words is none."""
     if not isinstance(found, dict) or found.get("answer") not in ("approve", "reject"):
         return None
@@ -275,47 +261,49 @@ class State:
     ask: AskProgram = ask_nobody  # runs it
 
     @cached_property
-    def tracks(self) -> tuple[Track, ...]:
+    def views(self) -> tuple[CycleView, ...]:
         """Every cycle."""
         if self.session is None:
             return ()
         at = self.session.updated_at
         return tuple(
-            Track(n, c, v2.PATHS if self.flat else Paths(f"{c.type}/"), self.files, self.request, at)
+            CycleView(
+                n, c, documents.FLAT if self.flat else Paths(f"{c.type}/"), self.files, self.request, at
+            )
             for n, c in enumerate(self.session.cycles)
         )
 
     @cached_property
-    def due(self) -> tuple[Track, ...]:
+    def due(self) -> tuple[CycleView, ...]:
         """The cycles that may go on: the first that is not at its end, or every one that waits for none."""
         if self.session is None or self.session.status is WorkflowStatus.CANCELLED:
             return ()
-        open_ = [t for t in self.tracks if t.cycle.status not in FINAL]
+        open_ = [v for v in self.views if v.cycle.status not in FINAL]
         if not self.request.parallel:
             open_ = open_[:1]
-        running = [t for t in open_ if t.cycle.status is WorkflowStatus.IN_PROGRESS]
-        return tuple(t for t in running if ready(self.session, t.cycle))
+        running = [v for v in open_ if v.cycle.status is WorkflowStatus.IN_PROGRESS]
+        return tuple(v for v in running if ready(self.session, v.cycle))
 
     @property
     def foreign(self) -> tuple[str, ...]:
         """The cycles that are completed and that Rondel did not complete."""
-        done = (t for t in self.tracks if t.cycle.status is WorkflowStatus.COMPLETED)
-        return tuple(t.cycle.type for t in done if not t.made)
+        done = (v for v in self.views if v.cycle.status is WorkflowStatus.COMPLETED)
+        return tuple(v.cycle.type for v in done if not v.made)
 
     @property
     def code(self) -> dict[str, str]:
         """Where the code of each completed cycle is, by its path in the project; of v2 the last one."""
         if self.flat:
             return _last_iteration(
-                self.files, max((t.cycle.current_iteration for t in self.tracks), default=0)
+                self.files, max((v.cycle.current_iteration for v in self.views), default=0)
             )
-        done = (t.cycle for t in self.tracks if t.cycle.status is WorkflowStatus.COMPLETED)
-        return {name: a.path for cycle in done for name, a in documents.newest(cycle.artifacts).items()}
+        done = (v.cycle for v in self.views if v.cycle.status is WorkflowStatus.COMPLETED)
+        return {name: a.path for cycle in done for name, a in newest(cycle.artifacts).items()}
 
     @property
-    def root(self) -> Path | None:
-        """The repository, where the session is on a disk."""
-        return Path(self.files.place).parents[2] if self.files.place else None
+    def root(self) -> str:
+        """The repository's folder; empty where the session is on no disk."""
+        return self.files.place.removesuffix(self.ref.folder)
 
 
 def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
@@ -330,12 +318,9 @@ def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> Stat
             "restore it, or start another session",
         )
         return State(ref, files, {}, None, request, problems=(missing,))
-    flat = v2.is_v2(raw)
-    session, problem = v2.parse(raw, files) if flat else documents.parse(raw)
-    wrong = documents.wrong_cycles(session) if session is not None and not flat else ""
-    if wrong:
-        session, problem = None, Problem("cycle-invalid", layout.SESSION, wrong, documents.DAMAGED)
+    session, problem = documents.parse(raw, files)
     problems = (problem,) if problem else ()
+    flat = documents.is_v2(raw)
     return State(ref, files, raw, session, request, flat, problems, given.admits, given.ask)
 
 

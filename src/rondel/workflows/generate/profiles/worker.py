@@ -1,23 +1,29 @@
 """The process of one profile of the repository: it imports `profile.py` and answers for its hooks.
 
-Started by `rondel.agents.workers` as `python -m … FOLDER`, inside the sandbox where there is one.
+Started by `rondel.agents.workers` as `python -m … FOLDER`, inside the sandbox where there is one. Who asks
+is `discover.ConfinedProfile`.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from rondel.errors import RondelError
+from rondel.model.digests import digest
 from rondel.model.workers import Read
 from rondel.sandbox.serve import serve
-from rondel.workflows.generate.context import CycleContext
+from rondel.workflows.generate.layout import PROFILES
 from rondel.workflows.generate.models import CycleConfig, WorkflowPhase
-from rondel.workflows.generate.profiles.base import PromptPlan, ResponsePlan
-from rondel.workflows.generate.profiles.imported import import_profile
+from rondel.workflows.generate.profiles.base import CycleContext, PromptPlan, ResponsePlan, WorkflowProfile
+
+MODULE = "profile.py"
 
 
 class AskedFiles(Mapping[str, str]):
@@ -96,6 +102,52 @@ def _context(asked: Mapping[str, Any], read: Read) -> CycleContext:
         sources=AskedFiles(asked["sources"], read),
         response=asked["response"],
     )
+
+
+# -- the profile itself -------------------------------------------------------------------------
+
+
+def import_profile(folder: Path) -> WorkflowProfile:
+    """The profile of a folder, imported into this process: whatever it does, it does as this process.
+
+    For the profile's own process, and for its own tests.
+    """
+    return _instance(_import(folder), folder.name)
+
+
+def _import(folder: Path) -> ModuleType:
+    """The module of a profile's folder, under a name of its own."""
+    title = f"rondel_profile_{digest(str(folder.resolve()))[:12]}"
+    spec = importlib.util.spec_from_file_location(title, folder / MODULE)
+    if spec is None or spec.loader is None:
+        raise RondelError(f"{folder / MODULE} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[title] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as e:
+        del sys.modules[title]
+        raise RondelError(f"{folder / MODULE} cannot be imported: {type(e).__name__}: {e}") from e
+    return module
+
+
+def _instance(module: ModuleType, name: str) -> WorkflowProfile:
+    kinds = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, WorkflowProfile)
+        and value.__module__ == module.__name__
+        and not value.__abstractmethods__
+    ]
+    if len(kinds) != 1:
+        raise RondelError(
+            f"{PROFILES}/{name}/{MODULE} must define one class that is a WorkflowProfile; it has {len(kinds)}"
+        )
+    made = kinds[0]()
+    if not isinstance(made, WorkflowProfile):
+        raise RondelError(f"{PROFILES}/{name}/{MODULE}: {kinds[0].__name__} is no WorkflowProfile")
+    return made
 
 
 if __name__ == "__main__":
