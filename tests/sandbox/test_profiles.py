@@ -218,7 +218,7 @@ def test_only_the_texts_that_it_uses_are_read_and_a_changed_one_counts(hall):
     seen = {"a": "a", "b": "b"}
 
     def ask() -> str:
-        code = LazyFiles(files, seen, 1000)
+        code = LazyFiles(files.text, seen, 1000)
         return asked(hall).plan_prompt(CycleContext("m", "m", WorkflowPhase.REVIEW, 1, {}, code=code)).text
 
     assert ask() == "2 first False"

@@ -148,7 +148,10 @@ def _parse_v2(document: Document, files: Snapshot) -> WorkflowState:
             "stage": stage,
             "status": _v2_status(document),
             "current_iteration": number,
-            "iterations": [_v2_iteration(n) for n in range(1, begun + 1)],
+            "iterations": [
+                IterationState(number=n, first_phase=WorkflowPhase.REVISE if n > 1 else WorkflowPhase.PLAN)
+                for n in range(1, begun + 1)
+            ],
         }
     )
     return WorkflowState.model_validate(
@@ -187,11 +190,6 @@ def _v2_position(document: Document, files: Snapshot, number: int) -> tuple[Work
         if files.exists(FLAT.prompt(number, phase)):
             return phase, WorkflowStage.PROMPT
     return WorkflowPhase.PLAN, WorkflowStage.PROMPT
-
-
-def _v2_iteration(number: int) -> IterationState:
-    first = WorkflowPhase.PLAN if number == 1 else WorkflowPhase.REVISE
-    return IterationState(number=number, first_phase=first)
 
 
 def _dump_v2(document: Document, cycle: CycleState, at: datetime) -> Document:

@@ -28,7 +28,6 @@ from rondel.workflows.generate import layout
 from rondel.workflows.generate.models import CycleState, WorkflowState, WorkflowStatus, validate_cycles
 from rondel.workflows.generate.profiles.base import WorkflowProfile
 from rondel.workflows.generate.profiles.discover import load_profile, profile_names
-from rondel.workflows.generate.profiles.worker import MODULE
 from rondel.workflows.generate.read import State, read
 
 SOURCE_MAX = 2_000_000  # characters of source code a session takes in
@@ -76,15 +75,13 @@ def start(
     """
     profile = load_profile(options.profile, root, admits, ask)
     sources, inherited = _sources(root, options, base or root, files_of)
-    context: dict[str, Any] = {**inherited, **options.context}
-    if options.with_tests:
-        context["with_tests"] = True
-    if options.source_session:
-        context["source_session"] = options.source_session
-    if options.source_files:
-        context["source_files"] = list(options.source_files)
-    wrong = profile.check_context(context)
-    if wrong:
+    said = {
+        "with_tests": options.with_tests,
+        "source_session": options.source_session,
+        "source_files": list(options.source_files),
+    }
+    context = {**inherited, **options.context, **{key: value for key, value in said.items() if value}}
+    if wrong := profile.check_context(context):
         raise UsageError(wrong)
     cycles = _cycles(profile, context, options.skip)
     inputs = dict(_inputs(root, context, base or root))
@@ -99,12 +96,11 @@ def start(
         profile_name=options.profile,
         context=context,
         cycles=cycles,
+        current_cycle_index=next(n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED),
         metadata=dict(options.metadata),
         created_at=now,
         updated_at=now,
     )
-    open_ = [n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED]
-    session.current_cycle_index = open_[0]
     request: Document = {"schema_version": 1, "at": now, **options.request}
     files.make_folder(folder / ".rondel")
     ours.keep_out_of_git(folder / ".rondel")
@@ -230,14 +226,13 @@ def find_session(root: Path, name: str, files_of: FilesOf | None = None) -> Stat
 
 def finished_code(state: State) -> dict[str, str]:
     """The newest code of every completed cycle, by its path in the project."""
-    return {name: _there(state, path) for name, path in sorted(state.code.items())}
-
-
-def _there(state: State, path: str) -> str:
-    text = state.files.text(path)
-    if text is None:
-        raise RondelError(f"{state.ref.folder}/{path} is gone; bring it back, or retry its cycle")
-    return text
+    found: dict[str, str] = {}
+    for name, path in sorted(state.code.items()):
+        text = state.files.text(path)
+        if text is None:
+            raise RondelError(f"{state.ref.folder}/{path} is gone; bring it back, or retry its cycle")
+        found[name] = text
+    return found
 
 
 # -- taking the code over -----------------------------------------------------------------------
@@ -329,20 +324,14 @@ def new_profile(root: Path, name: str) -> Path:
     folder = files.claim_folder(root / layout.PROFILES, [name])
     skeleton = resources("rondel.workflows.generate.profiles").joinpath("skeleton")
     title = "".join(word.capitalize() for word in slug(name).split("-"))
-    for path in (
-        "prompts/planning.md",
-        "prompts/generation.md",
-        "prompts/review.md",
-        "prompts/revision.md",
+    texts = [
+        *(f"prompts/{word}.md" for word in layout.WORDS.values()),
         "standards/main.md",
         "standards/tests.md",
-        "test_profile.py.txt",
-        "profile.py.txt",
-    ):
+    ]
+    for path in (*texts, "test_profile.py.txt", "profile.py.txt"):  # what makes it a profile comes last
         text = skeleton.joinpath(path).read_text(encoding="utf-8")
         place = folder / path.removesuffix(".txt")
         files.make_folder(place.parent)
         files.write(place, text.replace("__NAME__", name).replace("__CLASS__", f"{title}Profile").encode())
-    if not (folder / MODULE).is_file():
-        raise RondelError(f"{folder} could not be written")
     return folder

@@ -212,10 +212,10 @@ def _check(cycle: CycleConfig, seen: dict[str, str]) -> None:
 # -- what follows from dependencies, and from what was generated ----------------------------------
 
 
-def needed(state: WorkflowState, cycle: CycleState) -> list[str]:
+def needed(state: WorkflowState, cycle: CycleState) -> list[CycleState]:
     """The cycles whose outputs a cycle gets: its `depends_on`; for a skipped one, what that depends on."""
     by_type = {c.type: c for c in state.cycles}
-    found: list[str] = []
+    found: dict[str, CycleState] = {}
     todo = list(cycle.depends_on)
     while todo:
         other = by_type.get(todo.pop(0))
@@ -224,8 +224,8 @@ def needed(state: WorkflowState, cycle: CycleState) -> list[str]:
         if other.status is WorkflowStatus.SKIPPED:
             todo = [*other.depends_on, *todo]
         else:
-            found.append(other.type)
-    return found
+            found[other.type] = other
+    return list(found.values())
 
 
 def ready(state: WorkflowState, cycle: CycleState) -> bool:

@@ -73,20 +73,10 @@ class CycleView:
 
     index: int
     cycle: CycleState
+    session: WorkflowState
     paths: Paths
     files: Snapshot
     request: Request
-    updated_at: str | None = None  # of the session
-
-    @property
-    def ended_at(self) -> str | None:
-        """When it was completed, as far as the document says; v2 has one time for all."""
-        return self.cycle.completed_at or self.updated_at
-
-    @property
-    def where(self) -> tuple[int, WorkflowPhase, WorkflowStage]:
-        """Iteration, phase and stage."""
-        return self.cycle.current_iteration, self.cycle.phase, self.cycle.stage
 
     @property
     def prompt(self) -> str:
@@ -94,34 +84,31 @@ class CycleView:
         return self.paths.prompt(self.cycle.current_iteration, self.cycle.phase)
 
     @property
-    def response(self) -> str:
-        """The response of the phase."""
-        return self.paths.response(self.cycle.current_iteration, self.cycle.phase)
-
-    @property
     def file(self) -> str:
         """The file of the stage."""
-        return self.paths.stage_file(*self.where)
+        if self.cycle.stage is WorkflowStage.PROMPT:
+            return self.prompt
+        return self.paths.response(self.cycle.current_iteration, self.cycle.phase)
 
     @property
     def attempt(self) -> int:
         """Which version of the file this is, from 1; those before were given up."""
         return self.cycle.retry_count + 1
 
+    def version(self, attempt: int) -> str:
+        """The name of a version of the file."""
+        cycle = self.cycle
+        return self.paths.version(cycle.current_iteration, cycle.phase, cycle.stage, attempt)
+
     @property
     def decision(self) -> str:
         """Where a person's answer to this version is."""
-        return self.paths.decision(*self.where, self.attempt)
+        return layout.decision(self.version(self.attempt))
 
     @property
     def gate_part(self) -> str:
         """Where an agent's answer is."""
-        return self.paths.gate(*self.where, self.attempt)
-
-    @property
-    def settled(self) -> str:
-        """The name of the step that carries the answer out."""
-        return self.paths.settled(*self.where, self.attempt)
+        return layout.gate(self.version(self.attempt))
 
     @property
     def gate(self) -> str:
@@ -160,25 +147,23 @@ class CycleView:
     @cached_property
     def answer(self) -> Answer | None:
         """What was said of the stage's file as it is now."""
-        said = parse_answer(self.files.json(self.decision))
+        said = self._decided(self.attempt)
         if said is not None:
             return said
         if self.gate == "skip":
             return Answer(approved=True, by="gate: skip")
-        if self.paths.flat and self._approved_in_v2:
-            return Answer(approved=True, by="person")
-        found = parse_answer(self.files.json(self.gate_part))
-        return found if self.gate == "agent" else None
-
-    @property
-    def _approved_in_v2(self) -> bool:
         cycle = self.cycle
-        return (
-            cycle.stage is WorkflowStage.RESPONSE
-            and cycle.phase is WorkflowPhase.REVIEW
-            and cycle.review_approved
-            and cycle.review_hash == self.files.digest(self.file)
-        )
+        is_review = (cycle.phase, cycle.stage) == (WorkflowPhase.REVIEW, WorkflowStage.RESPONSE)
+        in_v2 = self.paths.flat and is_review and cycle.review_approved
+        if in_v2 and cycle.review_hash == self.files.digest(self.file):
+            return Answer(approved=True, by="person")
+        return self._gated(self.attempt) if self.gate == "agent" else None
+
+    def _decided(self, attempt: int) -> Answer | None:
+        return parse_answer(self.files.json(layout.decision(self.version(attempt))))
+
+    def _gated(self, attempt: int) -> Answer | None:
+        return parse_answer(self.files.json(layout.gate(self.version(attempt))))
 
     @property
     def code(self) -> dict[str, str]:
@@ -203,28 +188,24 @@ class CycleView:
         found = self.files.json(self.paths.signed(self.cycle.current_iteration))
         if isinstance(found, dict) and self.mark is not None and found.get("mark") == self.mark:
             return True
-        # The version before signed nothing; of another tool there is nothing of ours at all.
-        return unsigned(self.files, self.ended_at) and bool(self.files.names(".rondel"))
-
-    @property
-    def gate_answered(self) -> bool:
-        """Whether an agent was asked about this version, whatever it said."""
-        return self.files.exists(self.gate_part)
+        # The version before signed nothing; of another tool there is nothing of ours at all. v2 has one
+        # time for the whole session.
+        ended_at = self.cycle.completed_at or self.session.updated_at
+        return unsigned(self.files, ended_at) and bool(self.files.names(".rondel"))
 
     @cached_property
     def feedback(self) -> tuple[str, ...]:
         """What a person wanted to be different, oldest first."""
         given = [self.cycle.approval_feedback or ""]
-        for number in range(1, self.attempt):
-            said = parse_answer(self.files.json(self.paths.decision(*self.where, number)))
-            gate = parse_answer(self.files.json(self.paths.gate(*self.where, number)))
-            given += [a.comment for a in (said, gate) if a and not a.approved]
+        for attempt in range(1, self.attempt):
+            said = (self._decided(attempt), self._gated(attempt))
+            given += [a.comment for a in said if a and not a.approved]
         return tuple(dict.fromkeys(words for words in given if words.strip()))
 
     @property
     def halted(self) -> bool:
         """Whether a person refused the last version and said nothing to make another one from."""
-        said = parse_answer(self.files.json(self.paths.decision(*self.where, self.cycle.retry_count)))
+        said = self._decided(self.cycle.retry_count)
         return said is not None and not said.approved and not said.comment.strip()
 
     @property
@@ -263,15 +244,12 @@ class State:
     @cached_property
     def views(self) -> tuple[CycleView, ...]:
         """Every cycle."""
-        if self.session is None:
+        session = self.session
+        if session is None:
             return ()
-        at = self.session.updated_at
-        return tuple(
-            CycleView(
-                n, c, documents.FLAT if self.flat else Paths(f"{c.type}/"), self.files, self.request, at
-            )
-            for n, c in enumerate(self.session.cycles)
-        )
+        paths = [documents.FLAT if self.flat else Paths(f"{c.type}/") for c in session.cycles]
+        rest = (self.files, self.request)
+        return tuple(CycleView(n, c, session, paths[n], *rest) for n, c in enumerate(session.cycles))
 
     @cached_property
     def due(self) -> tuple[CycleView, ...]:

@@ -77,65 +77,58 @@ class CodeFile:
 
 
 @dataclass(frozen=True)
-class Extracted:
-    """The files of a response, or why it cannot be used."""
+class ResponsePlan:
+    """The code to leave for a response; with an error the response is not used."""
 
     files: tuple[CodeFile, ...] = ()
     error: str = ""
 
 
-def extract(text: str) -> Extracted:
+def extract(text: str) -> ResponsePlan:
     """The files of a response. Total: whatever comes, it gives files or an error that names one."""
     if len(text) > CODE_MAX:
-        return Extracted(error=f"the response has {len(text)} characters; at most {CODE_MAX} are read")
+        return ResponsePlan(error=f"the response has {len(text)} characters; at most {CODE_MAX} are read")
     lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     found = list(_marked(lines) if any(_MARKER.fullmatch(line) for line in lines) else _fenced(lines))
     return checked(CodeFile(path.removeprefix("./"), body) for path, body in found)
 
 
-def checked(found: Iterable[CodeFile]) -> Extracted:
+def checked(found: Iterable[CodeFile]) -> ResponsePlan:
     """The same files when each may be written; else the first reason why not."""
     files: list[CodeFile] = []
     seen: dict[str, str] = {}
     for number, file in enumerate(found, 1):
         if number > FILES_MAX:
-            return Extracted(error=f"there are more than {FILES_MAX} files; give fewer")
+            return ResponsePlan(error=f"there are more than {FILES_MAX} files; give fewer")
         wrong = _wrong(file) or _clash(file.path, seen)
         if wrong:
-            return Extracted(error=wrong)
+            return ResponsePlan(error=wrong)
         seen[file.path.casefold()] = file.path
         files.append(CodeFile(file.path, file.text if file.text.endswith("\n") else f"{file.text}\n"))
     if not files:
-        return Extracted(
+        return ResponsePlan(
             error="there is no code with a file name; put each file into a fenced block "
             "whose first line is a comment with its path, like `// src/Name.java`"
         )
-    return Extracted(tuple(files))
+    return ResponsePlan(tuple(files))
 
 
 def _wrong(file: CodeFile) -> str:
     try:
         plain = inside(file.path, "the file")
+        size = len(file.text.encode())
     except UnsafePath as e:
         return str(e)
+    except UnicodeEncodeError:
+        return f"the file {file.path!r} is not text"
     bad = next((part for part in plain.split("/") if not is_safe_name(part)), None)
     if bad is not None or plain != file.path:
         return f"the file {file.path!r} has no safe name; use letters, digits, '-', '_' and '.' in each part"
     if not file.text.strip():
         return f"the file {file.path!r} is empty; give its whole text"
-    if len(file.text.encode("utf-8", "surrogatepass")) > FILE_MAX:
+    if size > FILE_MAX:
         return f"the file {file.path!r} is larger than {FILE_MAX} bytes; split it"
-    if "\x00" in file.text or not _encodes(file.text):
-        return f"the file {file.path!r} is not text"
-    return ""
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return f"the file {file.path!r} is not text" if "\x00" in file.text else ""
 
 
 def _clash(path: str, seen: dict[str, str]) -> str:

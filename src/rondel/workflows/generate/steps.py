@@ -8,10 +8,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.resources import files as resources
 from string import Template
-from typing import Any, TypeVar
+from typing import Any
 
 from rondel.errors import RondelError
 from rondel.model.actions import Ask, Decide, Derive
@@ -34,8 +35,6 @@ from rondel.workflows.generate.profiles.base import (
 from rondel.workflows.generate.profiles.discover import load_profile
 from rondel.workflows.generate.read import Answer, CycleView, State, parse_answer
 from rondel.workflows.generate.responses import checked, extract, unusable
-
-Made = TypeVar("Made", PromptPlan, ResponsePlan)  # what hooks return
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 GATE_MAX = 3  # how many versions of a file an agent may look at; then a person decides
@@ -66,9 +65,11 @@ def _step(state: State, view: CycleView) -> Step[State]:
         return Step(Decide(view.decision, question, options=("reject",), inputs=(view.file,)))
     if said is not None:
         looked_at = (view.file, *(view.code if cycle.phase is WorkflowPhase.REVIEW else ()))
-        action = Derive(view.settled, inputs=looked_at, outputs=(view.prompt,), title=name)
+        action = Derive(
+            layout.settled(view.version(view.attempt)), inputs=looked_at, outputs=(view.prompt,), title=name
+        )
         return _derived(view, action, _carry_out, same_version=True)
-    if view.gate == "agent" and not view.gate_answered and view.attempt <= GATE_MAX:
+    if view.gate == "agent" and not state.files.exists(view.gate_part) and view.attempt <= GATE_MAX:
         return _gate(view, name)
     return Step(Decide(view.decision, f"{name}: approve {place}?", inputs=(view.file,)))
 
@@ -100,7 +101,7 @@ def _derived(
         try:
             return write(state, view, at)
         except RondelError as e:
-            return [transitions.failed(state, view, str(e), at)]
+            return [transitions.failed(view, str(e), at)]
 
     return Step(action, leave)
 
@@ -112,19 +113,14 @@ def _open(state: State, view: CycleView, at: datetime) -> list[Change]:
     """Begin a cycle. Standards that somebody else has put there are the ones that count."""
     path = view.paths.standards
     if is_theirs(state.files, path):
-        return [transitions.opened(state, view, state.files.data(path) or b"", at)]
-    context = dict(state.session.context) if state.session else {}
-    bundle = text(path, _profile(state).standards(view.cycle.scope, context))
-    return [bundle, transitions.opened(state, view, bundle.data, at)]
+        return [transitions.opened(view, state.files.data(path) or b"", at)]
+    bundle = text(path, _profile(state, view).standards(view.cycle.scope, dict(view.session.context)))
+    return [bundle, transitions.opened(view, bundle.data, at)]
 
 
 def _leave_prompt(state: State, view: CycleView, _at: datetime) -> list[Change]:
     """The prompt of the phase; of a review, also which code is in it."""
-    context = _context(state, view)
-    made = _hook(state, "plan_prompt", PromptPlan, lambda profile: profile.plan_prompt(context))
-    if not made.text.strip():
-        raise RondelError(f"plan_prompt of profile {_profile(state).name} gave no PromptPlan with a text")
-    asked = text(view.prompt, made.text)
+    asked = text(view.prompt, _prompt(state, view))
     if view.cycle.phase is not WorkflowPhase.REVIEW:
         return [asked]
     return [json_file(view.paths.shown(view.cycle.current_iteration), view.code), asked]
@@ -157,7 +153,7 @@ def _response(planned: CycleView, name: str) -> Step[State]:
         if outcome.ok:
             return [text(view.file, outcome.text)]
         words = f"{cycle.phase.name}: {outcome.error or outcome.ended}"
-        ended = transitions.failed(state, view, words, outcome.finished_at or NEVER)
+        ended = transitions.failed(view, words, outcome.finished_at or NEVER)
         if not outcome.text.strip():
             return [ended]
         return [text(layout.rejected(view.file, view.attempt), outcome.text), ended]
@@ -219,22 +215,22 @@ def _carry_out(state: State, view: CycleView, at: datetime) -> Sequence[Change]:
     """What follows from what was said of the file."""
     said = view.answer
     if said is not None and not said.approved:
-        return transitions.rejected(state, view, said, at)
+        return transitions.rejected(view, said, at)
     if said is None or view.content is None:
         return []
     if view.is_outdated:
         return _review_again(state, view, at)
     if view.cycle.stage is WorkflowStage.PROMPT:
-        return transitions.prompt_approved(state, view, said, at)
+        return transitions.prompt_approved(view, said, at)
     if view.cycle.phase is WorkflowPhase.PLAN:
-        return transitions.plan_approved(state, view, said, at)
+        return transitions.plan_approved(view, said, at)
     if view.cycle.phase is WorkflowPhase.REVIEW:
-        return transitions.review_approved(state, view, said, at)
+        return transitions.review_approved(view, said, at)
     made = _receive(state, view, view.content)
     code = checked(made.files)
     if wrong := made.error or code.error:
-        return [transitions.failed(state, view, f"{view.file}: {wrong}", at)]
-    return transitions.code_approved(state, view, said, code.files, at)
+        return [transitions.failed(view, f"{view.file}: {wrong}", at)]
+    return transitions.code_approved(view, said, code.files, at)
 
 
 def _review_again(state: State, view: CycleView, at: datetime) -> list[Change]:
@@ -244,43 +240,51 @@ def _review_again(state: State, view: CycleView, at: datetime) -> list[Change]:
     """
     names = (layout.rejected(view.file, number) for number in itertools.count(view.attempt))
     aside = Aside(view.file, next(name for name in names if not state.files.exists(name)))
-    return [aside, transitions.given_up(state, view, at), *reversed(_leave_prompt(state, view, at))]
+    return [aside, transitions.given_up(view, at), *reversed(_leave_prompt(state, view, at))]
 
 
 # -- the profile: what it is given, and what it returns -----------------------------------------
 
 
-def _profile(state: State) -> WorkflowProfile:
-    """The profile of a session. RondelError when it is not installed, or is broken."""
-    if state.session is None:
-        raise RondelError(f"{state.ref.name} cannot be read; see `rondel doctor`")
-    return load_profile(state.session.profile_name, state.root, state.admits, state.ask)
+def _profile(state: State, view: CycleView) -> WorkflowProfile:
+    """The profile of the session. RondelError when it is not installed, or is broken."""
+    return load_profile(view.session.profile_name, state.root, state.admits, state.ask)
 
 
-def _hook(state: State, hook: str, kind: type[Made], call: Callable[[WorkflowProfile], object]) -> Made:
-    """What a hook returns. RondelError names one that fails, or returns something else."""
-    profile = _profile(state)
-    try:
-        made = call(profile)
-    except RondelError:
-        raise
-    except Exception as e:
-        raise RondelError(f"{hook} of profile {profile.name}: {type(e).__name__}: {e}") from e
-    if not isinstance(made, kind):
-        raise RondelError(f"{hook} of profile {profile.name} gave no {kind.__name__}")
-    return made
+def _prompt(state: State, view: CycleView) -> str:
+    """What to ask in a phase, by the profile."""
+    profile, context = _profile(state, view), _context(view)
+    with _named(f"plan_prompt of profile {profile.name}"):
+        made = profile.plan_prompt(context)
+        if not isinstance(made, PromptPlan) or not made.text.strip():
+            raise TypeError("it gave no PromptPlan with a text")
+    return made.text
 
 
 def _receive(state: State, view: CycleView, response: str) -> ResponsePlan:
     """What a response leads to, by the profile."""
-    context = _context(state, view, response)
-    return _hook(state, "plan_response", ResponsePlan, lambda profile: profile.plan_response(context))
+    profile, context = _profile(state, view), _context(view, response)
+    with _named(f"plan_response of profile {profile.name}"):
+        made = profile.plan_response(context)
+        if not isinstance(made, ResponsePlan):
+            raise TypeError("it gave no ResponsePlan")
+    return made
 
 
-def _context(state: State, view: CycleView, response: str = "") -> CycleContext:
+@contextmanager
+def _named(hook: str) -> Iterator[None]:
+    """RondelError for whatever a hook raises: it says which one."""
+    try:
+        yield
+    except RondelError:
+        raise
+    except Exception as e:
+        raise RondelError(f"{hook}: {type(e).__name__}: {e}") from e
+
+
+def _context(view: CycleView, response: str = "") -> CycleContext:
     """One phase of one cycle, as its profile sees it."""
-    cycle, files = view.cycle, state.files
-    given = dict(state.session.context) if state.session else {}
+    cycle, files = view.cycle, view.files
     inputs = {
         name.partition("/")[0]: files.text(path) or "" for name, path in _below(files, layout.INPUTS).items()
     }
@@ -289,14 +293,14 @@ def _context(state: State, view: CycleView, response: str = "") -> CycleContext:
         scope=cycle.scope,
         phase=cycle.phase,
         iteration=cycle.current_iteration,
-        context={**given, "scope": cycle.scope, "cycle_outputs": _outputs(state, view)},
+        context={**view.session.context, "scope": cycle.scope, "cycle_outputs": _outputs(view)},
         standards=files.text(view.paths.standards) or "",
         plan=files.text(view.paths.plan) or "",
         review=_last_review(view),
         feedback=view.feedback,
         code=_code(view),
         inputs=inputs,
-        sources=LazyFiles(files, _below(files, layout.SOURCES), view.request.context_chars_max),
+        sources=LazyFiles(files.text, _below(files, layout.SOURCES), view.request.context_chars_max),
         response=response,
     )
 
@@ -305,7 +309,7 @@ def _code(view: CycleView) -> Mapping[str, str]:
     """The cycle's own code; where a v2 session kept none, what its last response holds."""
     places = {n: a.path for n, a in newest(view.cycle.artifacts).items()}
     if places or not view.paths.flat:
-        return LazyFiles(view.files, places, OWN_CHARS_MAX)
+        return LazyFiles(view.files.text, places, OWN_CHARS_MAX)
     for number in range(view.cycle.current_iteration, 0, -1):
         for phase in (WorkflowPhase.REVISE, WorkflowPhase.GENERATE):
             found = extract(view.files.text(view.paths.response(number, phase)) or "")
@@ -314,17 +318,14 @@ def _code(view: CycleView) -> Mapping[str, str]:
     return {}
 
 
-def _outputs(state: State, view: CycleView) -> dict[str, Any]:
+def _outputs(view: CycleView) -> dict[str, Any]:
     """The outputs of the cycles this one depends on; their text is read only when a hook asks for it."""
-    if state.session is None:
-        return {}
-    by_type = {v.cycle.type: v.cycle for v in state.views}
     request = view.request
     limit = request.limit_of(view.cycle.type, "context_chars_max", request.context_chars_max)
     found: dict[str, Any] = {}
-    for name in needed(state.session, view.cycle):
-        places = {n: a.path for n, a in newest(by_type[name].artifacts).items()}
-        found[name] = {"files": list(places), "artifacts": LazyFiles(state.files, places, limit)}
+    for cycle in needed(view.session, view.cycle):
+        places = {n: a.path for n, a in newest(cycle.artifacts).items()}
+        found[cycle.type] = {"files": list(places), "artifacts": LazyFiles(view.files.text, places, limit)}
     return found
 
 

@@ -34,12 +34,12 @@ ERROR_MAX = 2_000
 STOPPED = (WorkflowStatus.ERROR, WorkflowStatus.CANCELLED)
 
 
-def edit(state: State, view: CycleView, change: Callable[[CycleState], None], at: datetime) -> Edit:
+def edit(view: CycleView, change: Callable[[CycleState], None], at: datetime) -> Edit:
     """A change of one cycle, where the document still shows it as it is in `view`."""
-    return documents.edit_cycle(state.files, view.index, view.cycle.position, change, at)
+    return documents.edit_cycle(view.files, view.index, view.cycle.position, change, at)
 
 
-def opened(state: State, view: CycleView, standards: bytes, at: datetime) -> Edit:
+def opened(view: CycleView, standards: bytes, at: datetime) -> Edit:
     """The cycle has begun, with these standards: its first iteration is at PLAN[PROMPT]."""
 
     def change(cycle: CycleState) -> None:
@@ -49,26 +49,26 @@ def opened(state: State, view: CycleView, standards: bytes, at: datetime) -> Edi
         cycle.iterations = [IterationState(number=1, started_at=stamp(at))]
         cycle.started_at = cycle.started_at or stamp(at)
 
-    return edit(state, view, change, at)
+    return edit(view, change, at)
 
 
-def failed(state: State, view: CycleView, words: str, at: datetime) -> Edit:
+def failed(view: CycleView, words: str, at: datetime) -> Edit:
     """The cycle ends with an error; a retry goes on from there."""
 
     def change(cycle: CycleState) -> None:
         cycle.status = WorkflowStatus.ERROR
         cycle.last_error = cut(words, ERROR_MAX)
 
-    return edit(state, view, change, at)
+    return edit(view, change, at)
 
 
-def given_up(state: State, view: CycleView, at: datetime) -> Edit:
+def given_up(view: CycleView, at: datetime) -> Edit:
     """This version of the stage's file does not count any more: another one is due."""
 
     def change(cycle: CycleState) -> None:
         cycle.retry_count = view.attempt
 
-    return edit(state, view, change, at)
+    return edit(view, change, at)
 
 
 def open_iteration(cycle: CycleState, phase: WorkflowPhase, at: datetime) -> None:
@@ -85,7 +85,7 @@ def open_iteration(cycle: CycleState, phase: WorkflowPhase, at: datetime) -> Non
 # -- what was said of the stage's file ----------------------------------------------------------
 
 
-def rejected(state: State, view: CycleView, said: Answer, at: datetime) -> list[Change]:
+def rejected(view: CycleView, said: Answer, at: datetime) -> list[Change]:
     """The file is put aside. With words about it, it is made anew with them; without, the cycle halts."""
     changes: list[Change] = [Aside(view.file, layout.rejected(view.file, view.attempt))]
     goes_on = bool(said.comment.strip())
@@ -99,7 +99,7 @@ def rejected(state: State, view: CycleView, said: Answer, at: datetime) -> list[
             cycle.status = WorkflowStatus.ERROR
             cycle.last_error = f"{cycle.stage_name} was rejected by {said.by}"
 
-    return [*changes, edit(state, view, change, at)]
+    return [*changes, edit(view, change, at)]
 
 
 def _with_feedback(view: CycleView, comment: str) -> Change:
@@ -134,7 +134,7 @@ def _approve(cycle: CycleState, view: CycleView, said: Answer, at: datetime) -> 
     return found
 
 
-def prompt_approved(state: State, view: CycleView, said: Answer, at: datetime) -> list[Change]:
+def prompt_approved(view: CycleView, said: Answer, at: datetime) -> list[Change]:
     """The prompt may be asked: its response is due."""
 
     def change(cycle: CycleState) -> None:
@@ -142,10 +142,10 @@ def prompt_approved(state: State, view: CycleView, said: Answer, at: datetime) -
         cycle.prompt_hashes[f"iteration-{cycle.current_iteration}/{cycle.phase}"] = found
         cycle.stage = WorkflowStage.RESPONSE
 
-    return [edit(state, view, change, at)]
+    return [edit(view, change, at)]
 
 
-def plan_approved(state: State, view: CycleView, said: Answer, at: datetime) -> list[Change]:
+def plan_approved(view: CycleView, said: Answer, at: datetime) -> list[Change]:
     """The plan is the cycle's: code is due."""
 
     def change(cycle: CycleState) -> None:
@@ -154,16 +154,14 @@ def plan_approved(state: State, view: CycleView, said: Answer, at: datetime) -> 
         cycle.phase, cycle.stage = WorkflowPhase.GENERATE, WorkflowStage.PROMPT
 
     plan = Write(view.paths.plan, (view.content or "").encode(), view=True)
-    return [plan, edit(state, view, change, at)]
+    return [plan, edit(view, change, at)]
 
 
-def code_approved(
-    state: State, view: CycleView, said: Answer, files: Sequence[CodeFile], at: datetime
-) -> list[Change]:
+def code_approved(view: CycleView, said: Answer, files: Sequence[CodeFile], at: datetime) -> list[Change]:
     """The code of a response, under `code/` and nowhere else; then the review of it is due."""
     number, phase = view.cycle.current_iteration, view.cycle.phase
     writes = [Write(f"{view.paths.code(number)}/{file.path}", file.text.encode()) for file in files]
-    made_at = documents.v2_stamp(at) if state.flat else stamp(at)
+    made_at = documents.v2_stamp(at) if view.paths.flat else stamp(at)
     artifacts = [
         Artifact(path=w.path, phase=phase.value, iteration=number, sha256=digest(w.data), created_at=made_at)
         for w in writes
@@ -175,14 +173,14 @@ def code_approved(
         cycle.artifacts = [a for a in cycle.artifacts if a.path not in fresh] + artifacts
         cycle.phase, cycle.stage = WorkflowPhase.REVIEW, WorkflowStage.PROMPT
 
-    return [*writes, edit(state, view, change, at)]
+    return [*writes, edit(view, change, at)]
 
 
-def review_approved(state: State, view: CycleView, said: Answer, at: datetime) -> list[Change]:
+def review_approved(view: CycleView, said: Answer, at: datetime) -> list[Change]:
     """PASS completes the cycle in one step; FAIL opens the next iteration at REVISE, while there is one."""
     verdict = parse_verdict(view.content or "")
     if verdict.error:
-        return [failed(state, view, f"{view.file}: {verdict.error}", at)]
+        return [failed(view, f"{view.file}: {verdict.error}", at)]
     left = view.iterations_left
 
     def change(cycle: CycleState) -> None:
@@ -204,7 +202,7 @@ def review_approved(state: State, view: CycleView, said: Answer, at: datetime) -
                 "`rondel generate retry` opens another"
             )
 
-    done: list[Change] = [edit(state, view, change, at)]
+    done: list[Change] = [edit(view, change, at)]
     if verdict.passed and view.mark is not None:  # Rondel's mark; a session without an id has none
         path = view.paths.signed(view.cycle.current_iteration)
         done.insert(0, json_file(path, {"mark": view.mark, "at": stamp(at)}))
@@ -226,7 +224,7 @@ def retry(
     if view.cycle.pending:
         raise UsageError(f"the cycle {kind} has not begun; `rondel generate run` begins it")
     if view.cycle.status is WorkflowStatus.SKIPPED and not view.cycle.iterations:
-        return [edit(state, view, _revive, at)]
+        return [edit(view, _revive, at)]
     if phase in (WorkflowPhase.REVIEW, WorkflowPhase.REVISE) and not view.cycle.artifacts:
         raise UsageError(f"the cycle {kind} has no code yet; retry it from plan or generate")
     if phase is WorkflowPhase.GENERATE and not view.cycle.plan_approved:
@@ -249,7 +247,7 @@ def retry(
 
     others = (v for v in state.views if v.index != view.index)
     cancelled = (v for v in others if v.cycle.status is WorkflowStatus.CANCELLED)
-    return [*(edit(state, v, _revive, at) for v in cancelled), edit(state, view, change, at)]
+    return [*(edit(v, _revive, at) for v in cancelled), edit(view, change, at)]
 
 
 def _ended(cycle: CycleState) -> bool:
@@ -304,7 +302,7 @@ def skip(state: State, name: str, at: datetime) -> Sequence[Change]:
         cycle.status = WorkflowStatus.SKIPPED
         cycle.last_error = None
 
-    return [edit(state, view, change, at)]
+    return [edit(view, change, at)]
 
 
 def cancel(state: State, at: datetime) -> Sequence[Change]:

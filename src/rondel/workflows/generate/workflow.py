@@ -120,45 +120,38 @@ class Generate(Workflow[State]):
         failed = next((c for c in session.cycles if c.status is WorkflowStatus.ERROR), None)
         if failed is not None and not state.due:
             question = f"{failed.type}: {failed.last_error}"
+        status, command = _standing(state, session, open_)
         context = session.context
         title = " ".join(str(context[k]) for k in ("entity", "scope") if context.get(k)) or state.ref.id
         return Summary(
             f"{session.profile_name}: {title}",
-            _status(state, session, question),
+            status,
             phase="complete" if session.status is WorkflowStatus.COMPLETED else session.current.stage_name,
             done=sum(c.status in FINAL for c in session.cycles),
             total=len(session.cycles),
             waiting_for=question,
             updated_at=parse_time(session.updated_at),
             problems=state.problems,
-            next=_next(state, session, open_),
+            next=command,
             state=dict(state.raw) if state.flat else _shown(session),
             foreign=state.foreign,
         )
 
 
-def _status(state: State, session: WorkflowState, question: str | None) -> Status:
-    if session.status is WorkflowStatus.COMPLETED:
-        return Status.COMPLETED
-    if session.status in (WorkflowStatus.CANCELLED, WorkflowStatus.SKIPPED):
-        return Status.CANCELLED
-    if session.status is WorkflowStatus.ERROR and not state.due:
-        return Status.FAILED
-    return Status.WAITING if question else Status.ACTIVE
-
-
-def _next(state: State, session: WorkflowState, open_: Sequence[Decide]) -> str:
+def _standing(state: State, session: WorkflowState, open_: Sequence[Decide]) -> tuple[Status, str]:
+    """How the session stands, and the command that goes on with it."""
+    name = state.ref.id
     match session.status:
         case WorkflowStatus.COMPLETED:
-            return command_line("generate", "apply", state.ref.id) if state.code else ""
+            return Status.COMPLETED, command_line("generate", "apply", name) if state.code else ""
         case WorkflowStatus.CANCELLED | WorkflowStatus.SKIPPED:
-            return ""
+            return Status.CANCELLED, ""
         case WorkflowStatus.ERROR if not state.due:
-            return command_line("generate", "retry", state.ref.id)
+            return Status.FAILED, command_line("generate", "retry", name)
         case _ if open_:
-            return answering(("generate",), state.ref.id, open_)
+            return Status.WAITING, answering(("generate",), name, open_)
         case _:
-            return command_line("generate", "run", state.ref.id)
+            return Status.ACTIVE, command_line("generate", "run", name)
 
 
 def _shown(session: WorkflowState) -> dict[str, object]:

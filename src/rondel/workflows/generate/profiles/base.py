@@ -6,24 +6,24 @@ What hooks get is a `CycleContext`: the cycle, the person's context, other cycle
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rondel.model.snapshot import Snapshot
 from rondel.workflows.generate.models import CycleConfig as CycleConfig
 from rondel.workflows.generate.models import WorkflowPhase as WorkflowPhase
 from rondel.workflows.generate.responses import CodeFile as CodeFile
+from rondel.workflows.generate.responses import ResponsePlan as ResponsePlan
 from rondel.workflows.generate.responses import extract, unusable
 
 LEFT_OUT = "(left out: with it the outputs of other cycles would be larger than {limit} characters)"
 
 
 class LazyFiles(Mapping[str, str]):
-    """Files by name; each is read when it is asked for, and all together only up to a limit."""
+    """Files by name; each is read once, when it is asked for, and all together only up to a limit."""
 
-    def __init__(self, files: Snapshot, places: Mapping[str, str], chars_max: int) -> None:
-        self._files = files
+    def __init__(self, read: Callable[[str], str | None], places: Mapping[str, str], chars_max: int) -> None:
+        self._read = read
         self._places = dict(places)
         self._chars_max = chars_max
         self._loaded: dict[str, str] = {}
@@ -31,7 +31,7 @@ class LazyFiles(Mapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         if name not in self._loaded:
-            text = self._files.text(self._places[name]) or ""
+            text = self._read(self._places[name]) or ""
             if self._chars + len(text) > self._chars_max:
                 text = LEFT_OUT.format(limit=self._chars_max)
             self._chars += len(text)
@@ -77,14 +77,6 @@ class PromptPlan:
     text: str
 
 
-@dataclass(frozen=True)
-class ResponsePlan:
-    """The code to leave for a response; with an error the response is not used."""
-
-    files: tuple[CodeFile, ...] = ()
-    error: str = ""
-
-
 class WorkflowProfile(ABC):
     """One kind of code to generate. Instances have no state of their own."""
 
@@ -119,5 +111,4 @@ class WorkflowProfile(ABC):
         """The files that follow from `cycle.response`, or what is wrong with it."""
         if cycle.phase in (WorkflowPhase.PLAN, WorkflowPhase.REVIEW):
             return ResponsePlan(error=unusable(cycle.phase, cycle.response))
-        found = extract(cycle.response)
-        return ResponsePlan(found.files, found.error)
+        return extract(cycle.response)

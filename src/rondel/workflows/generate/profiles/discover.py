@@ -31,7 +31,7 @@ from rondel.workflows.generate.profiles.base import (
     ResponsePlan,
     WorkflowProfile,
 )
-from rondel.workflows.generate.profiles.worker import MODULE
+from rondel.workflows.generate.profiles.worker import MODULE, PLAIN
 
 GROUP = "rondel.profiles"
 FILE_MAX = 10_000_000
@@ -85,7 +85,7 @@ def load_profile(
         raise UsageError(f"no profile {name!r}; there are: {', '.join(there) or 'none'}")
     if root and is_brought(name, root):
         if admits(brought_profile(name)):
-            return _confined(Path(root).resolve() / PROFILES / name, ask)
+            return ConfinedProfile(Path(root).resolve() / PROFILES / name, ask)
         if not is_installed(name):
             raise NeedsConsent(
                 f"the profile {name!r} is a program of this repository, and you have not consented to it\n"
@@ -98,12 +98,6 @@ def load_profile(
     return made
 
 
-def _confined(folder: Path, ask: AskProgram) -> ConfinedProfile:
-    if not paths.is_file(folder / MODULE):  # its process may read the folder: not one that a link leads to
-        raise RondelError(f"{folder / MODULE} is reached through a link; copy the profile there")
-    return ConfinedProfile(folder, ask)
-
-
 # -- a profile of the repository, as the driver sees it -------------------------------------------
 
 
@@ -114,6 +108,8 @@ class ConfinedProfile(WorkflowProfile):
     """
 
     def __init__(self, folder: Path, ask: AskProgram) -> None:
+        if not paths.is_file(folder / MODULE):  # its process may read the folder: not one a link leads to
+            raise RondelError(f"{folder / MODULE} is reached through a link; copy the profile there")
         self.name = folder.name
         self._ask = ask
         place = str(folder)
@@ -211,19 +207,13 @@ def _asked(cycle: CycleContext) -> tuple[dict[str, object], Read]:
         for name, found in cycle.outputs.items()
     }
     asked: dict[str, object] = {
-        "type": cycle.type,
-        "scope": cycle.scope,
+        **{name: getattr(cycle, name) for name in PLAIN},
         "phase": cycle.phase.value,
-        "iteration": cycle.iteration,
         "context": {key: value for key, value in cycle.context.items() if key != "cycle_outputs"},
         "outputs": outputs,
-        "standards": cycle.standards,
-        "plan": cycle.plan,
-        "review": cycle.review,
         "feedback": list(cycle.feedback),
         "code": shelf(cycle.code),
         "inputs": shelf(cycle.inputs),
         "sources": shelf(cycle.sources),
-        "response": cycle.response,
     }
     return asked, read

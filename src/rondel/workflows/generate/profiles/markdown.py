@@ -74,13 +74,13 @@ class MarkdownProfile(WorkflowProfile):
     def plan_prompt(self, cycle: CycleContext) -> PromptPlan:
         template = self._text(f"prompts/{WORDS[cycle.phase]}.md")
         sections: dict[str, Callable[[], str]] = {
-            "standards": lambda: _unheaded(cycle.standards),
+            "standards": lambda: re.sub(r"\A# .*\n", "", cycle.standards).strip(),
             "plan": cycle.plan.strip,
             "review": cycle.review.strip,
             "code": lambda: fenced(cycle.code),
             "feedback": lambda: feedback(cycle.feedback),
             "outputs": lambda: _outputs(cycle),
-            "sources": lambda: _sources(cycle),
+            "sources": lambda: f"## Existing code\n\n{fenced(cycle.sources)}" if cycle.sources else "",
             "inputs": lambda: _inputs(cycle),
             "answer": lambda: self._answer(cycle.phase),
             "type": lambda: cycle.type,
@@ -131,15 +131,8 @@ def _block(name: str, text: str) -> str:
 def feedback(said: Iterable[str]) -> str:
     """What a person wanted to be different."""
     points = "\n".join(f"- {' '.join(words.split())}" for words in said if words.strip())
-    return (
-        f"## Feedback\n\nAn earlier version was rejected. Do better in these points:\n\n{points}"
-        if points
-        else ""
-    )
-
-
-def _unheaded(standards: str) -> str:
-    return re.sub(r"\A# .*\n", "", standards).strip()
+    heading = "## Feedback\n\nAn earlier version was rejected. Do better in these points:"
+    return f"{heading}\n\n{points}" if points else ""
 
 
 def _outputs(cycle: CycleContext) -> str:
@@ -149,10 +142,6 @@ def _outputs(cycle: CycleContext) -> str:
         if found.get("files")
     ]
     return "\n\n".join(["## Code it builds on", *parts]) if parts else ""
-
-
-def _sources(cycle: CycleContext) -> str:
-    return f"## Existing code\n\n{fenced(cycle.sources)}" if cycle.sources else ""
 
 
 def _inputs(cycle: CycleContext) -> str:

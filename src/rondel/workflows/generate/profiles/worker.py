@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -21,29 +21,16 @@ from rondel.model.workers import Read
 from rondel.sandbox.serve import serve
 from rondel.workflows.generate.layout import PROFILES
 from rondel.workflows.generate.models import CycleConfig, WorkflowPhase
-from rondel.workflows.generate.profiles.base import CycleContext, PromptPlan, ResponsePlan, WorkflowProfile
+from rondel.workflows.generate.profiles.base import (
+    CycleContext,
+    LazyFiles,
+    PromptPlan,
+    ResponsePlan,
+    WorkflowProfile,
+)
 
 MODULE = "profile.py"
-
-
-class AskedFiles(Mapping[str, str]):
-    """Files by name; the text of each is asked for when it is used, and once."""
-
-    def __init__(self, shelf: Mapping[str, Any], read: Read) -> None:
-        self._number = shelf["shelf"]
-        self._names = dict.fromkeys(map(str, shelf["names"]))
-        self._read = cache(lambda name: str(read([self._number, name])))
-
-    def __getitem__(self, name: str) -> str:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._read(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+PLAIN = ("type", "scope", "iteration", "standards", "plan", "review", "response")  # go over as they are
 
 
 def main(folder: Path) -> int:
@@ -82,25 +69,24 @@ def _hooked(profile: Any, question: Mapping[str, Any], read: Read) -> object:
 
 
 def _context(asked: Mapping[str, Any], read: Read) -> CycleContext:
-    """A phase of a cycle, from its JSON."""
+    """A phase of a cycle, from its JSON. The text of a file is asked for when it is used."""
+
+    def files(shelf: Mapping[str, Any]) -> LazyFiles:
+        names = {str(name): str(name) for name in shelf["names"]}
+        return LazyFiles(lambda name: str(read([shelf["shelf"], name])), names, sys.maxsize)
+
     outputs = {
-        name: {"files": found["files"], "artifacts": AskedFiles(found["artifacts"], read)}
+        name: {"files": found["files"], "artifacts": files(found["artifacts"])}
         for name, found in asked["outputs"].items()
     }
     return CycleContext(
-        type=asked["type"],
-        scope=asked["scope"],
+        **{name: asked[name] for name in PLAIN},
         phase=WorkflowPhase(asked["phase"]),
-        iteration=asked["iteration"],
         context={**asked["context"], "cycle_outputs": outputs},
-        standards=asked["standards"],
-        plan=asked["plan"],
-        review=asked["review"],
         feedback=tuple(asked["feedback"]),
-        code=AskedFiles(asked["code"], read),
-        inputs=AskedFiles(asked["inputs"], read),
-        sources=AskedFiles(asked["sources"], read),
-        response=asked["response"],
+        code=files(asked["code"]),
+        inputs=files(asked["inputs"]),
+        sources=files(asked["sources"]),
     )
 
 
@@ -144,10 +130,7 @@ def _instance(module: ModuleType, name: str) -> WorkflowProfile:
         raise RondelError(
             f"{PROFILES}/{name}/{MODULE} must define one class that is a WorkflowProfile; it has {len(kinds)}"
         )
-    made = kinds[0]()
-    if not isinstance(made, WorkflowProfile):
-        raise RondelError(f"{PROFILES}/{name}/{MODULE}: {kinds[0].__name__} is no WorkflowProfile")
-    return made
+    return kinds[0]()
 
 
 if __name__ == "__main__":
