@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files as resources
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -85,14 +86,14 @@ def start(
         raise UsageError(wrong)
     cycles = _cycles(profile, context, options.skip)
     inputs = dict(_inputs(root, context, base or root))
-    now = stamp(at or datetime.now(UTC))
-    folder = _claim(root, context)
-    ref = SessionRef("generate", folder.name, f"{layout.SESSIONS}/{folder.name}")
+    ref = _new_ref(root, context)
     claim(ref)
+    folder = root / ref.folder
     _leave_texts(folder / layout.INPUTS, inputs)
     _leave_texts(folder / layout.SOURCES, sources)
+    now = stamp(at or datetime.now(UTC))
     session = WorkflowState(
-        session_id=folder.name,
+        session_id=ref.id,
         profile_name=options.profile,
         context=context,
         cycles=cycles,
@@ -130,10 +131,12 @@ def _cycles(profile: WorkflowProfile, context: dict[str, Any], skip: Iterable[st
     return cycles
 
 
-def _claim(root: Path, context: Mapping[str, Any]) -> Path:
+def _new_ref(root: Path, context: Mapping[str, Any]) -> SessionRef:
+    """A session whose folder is made just now, so that no other one gets its name."""
     words = slug(f"{context.get('entity') or ''} {context.get('scope') or ''}", length_max=40)
     names = [f"{words}-{secrets.token_hex(3)}" for _ in range(NAMES)]
-    return files.claim_folder(root / layout.SESSIONS, names)
+    folder = files.claim_folder(root / layout.SESSIONS, names)
+    return SessionRef("generate", folder.name, f"{layout.SESSIONS}/{folder.name}")
 
 
 def _inputs(root: Path, context: dict[str, Any], base: Path) -> Iterator[tuple[str, str]]:
@@ -302,15 +305,12 @@ def copy_code(root: Path, ref: SessionRef, chosen: Iterable[Copy]) -> list[str]:
             files.make_folder(place.parent)
             files.write(place, copy.new.encode())
             done.append(copy.path)
-        _note(record, copy)
+        store.edit(record, partial(_noted, copy))
     return done
 
 
-def _note(record: Path, copy: Copy) -> None:
-    def change(document: Document) -> Document:
-        return {**document, copy.path: digest(copy.new)}
-
-    store.edit(record, change)
+def _noted(copy: Copy, applied: Document) -> Document:
+    return {**applied, copy.path: digest(copy.new)}
 
 
 # -- a new profile ------------------------------------------------------------------------------

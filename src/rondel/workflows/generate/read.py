@@ -272,9 +272,8 @@ class State:
     def code(self) -> dict[str, str]:
         """Where the code of each completed cycle is, by its path in the project; of v2 the last one."""
         if self.flat:
-            return _last_iteration(
-                self.files, max((v.cycle.current_iteration for v in self.views), default=0)
-            )
+            last = max((v.cycle.current_iteration for v in self.views), default=0)
+            return _last_iteration(self.files, last)
         done = (v.cycle for v in self.views if v.cycle.status is WorkflowStatus.COMPLETED)
         return {name: a.path for cycle in done for name, a in newest(cycle.artifacts).items()}
 

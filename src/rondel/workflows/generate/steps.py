@@ -58,45 +58,41 @@ def _step(state: State, view: CycleView) -> Step[State]:
     if view.content is None and not rejected:
         if cycle.stage is WorkflowStage.PROMPT:
             return _derived(view, Derive(view.file, title=name), _leave_prompt)
-        return _plan_of_somebody(view, name) if view.gives_plan else _response(view, name)
+        if view.gives_plan:
+            action = Derive(view.file, inputs=(view.paths.plan,), title=f"{name}: as somebody else wrote it")
+            return _derived(view, action, _take_plan)
+        return _response(view, name)
     place = f"{state.ref.folder}/{view.file}"
     if view.complaint and not rejected:
         question = f"{place} cannot be used: {view.complaint.splitlines()[0]}; edit or reject it"
         return Step(Decide(view.decision, question, options=("reject",), inputs=(view.file,)))
     if said is not None:
         looked_at = (view.file, *(view.code if cycle.phase is WorkflowPhase.REVIEW else ()))
-        action = Derive(
-            layout.settled(view.version(view.attempt)), inputs=looked_at, outputs=(view.prompt,), title=name
-        )
-        return _derived(view, action, _carry_out, same_version=True)
+        path = layout.settled(view.version(view.attempt))
+        action = Derive(path, inputs=looked_at, outputs=(view.prompt,), title=name)
+        return _derived(view, action, _apply_answer)
     if view.gate == "agent" and not state.files.exists(view.gate_part) and view.attempt <= GATE_MAX:
         return _gate(view, name)
     return Step(Decide(view.decision, f"{name}: approve {place}?", inputs=(view.file,)))
 
 
-def _now(state: State, planned: CycleView, *, same_version: bool = False) -> CycleView | None:
-    """The same stage of the same cycle as it is now; None when the cycle has moved on meanwhile.
-
-    With `same_version` also the same version of its file: what was said of another one is not about this.
-    """
+def _now(state: State, planned: CycleView) -> CycleView | None:
+    """The same stage of the same cycle as it is now; None when the cycle has moved on meanwhile."""
     for view in state.due:
         if view.index == planned.index and view.cycle.position == planned.cycle.position:
-            return None if same_version and view.attempt != planned.attempt else view
+            return view
     return None
 
 
 def _derived(
-    planned: CycleView,
-    action: Derive,
-    write: Callable[[State, CycleView, datetime], Sequence[Change]],
-    *,
-    same_version: bool = False,
+    planned: CycleView, action: Derive, write: Callable[[State, CycleView, datetime], Sequence[Change]]
 ) -> Step[State]:
     """A step that asks nobody. Where the profile fails, the cycle ends with its error."""
 
     def leave(state: State, outcome: Outcome) -> Sequence[Change]:
-        view, at = _now(state, planned, same_version=same_version), outcome.finished_at or NEVER
-        if view is None:
+        view, at = _now(state, planned), outcome.finished_at or NEVER
+        # What was said of one version of a file is not about the next one.
+        if view is None or view.attempt != planned.attempt:
             return ()
         try:
             return write(state, view, at)
@@ -126,15 +122,13 @@ def _leave_prompt(state: State, view: CycleView, _at: datetime) -> list[Change]:
     return [json_file(view.paths.shown(view.cycle.current_iteration), view.code), asked]
 
 
-def _plan_of_somebody(view: CycleView, name: str) -> Step[State]:
-    def write(state: State, view: CycleView, _at: datetime) -> list[Change]:
-        return [Write(view.file, state.files.data(view.paths.plan) or b"")]
-
-    action = Derive(view.file, inputs=(view.paths.plan,), title=f"{name}: as somebody else wrote it")
-    return _derived(view, action, write)
+def _take_plan(_state: State, view: CycleView, _at: datetime) -> list[Change]:
+    """The plan that somebody else wrote is the response."""
+    return [Write(view.file, view.files.data(view.paths.plan) or b"")]
 
 
 def _response(planned: CycleView, name: str) -> Step[State]:
+    """An agent answers the prompt. Its answer is paid for: it counts for whichever version is due by then."""
     cycle = planned.cycle
 
     def prompt(state: State) -> str:
@@ -179,7 +173,8 @@ def _gate(planned: CycleView, name: str) -> Step[State]:
         return None if _gate_answer(said) else 'give {"answer": "approve"} or {"answer": "reject"} as JSON'
 
     def write(state: State, outcome: Outcome) -> Sequence[Change]:
-        if _now(state, planned, same_version=True) is None:
+        view = _now(state, planned)
+        if view is None or view.attempt != planned.attempt:
             return ()
         said = _gate_answer(outcome.text) if outcome.ok else None
         if said is None or (not said.approved and not said.comment.strip()):
@@ -211,7 +206,7 @@ def _gate_prompt(view: CycleView) -> str:
     )
 
 
-def _carry_out(state: State, view: CycleView, at: datetime) -> Sequence[Change]:
+def _apply_answer(state: State, view: CycleView, at: datetime) -> Sequence[Change]:
     """What follows from what was said of the file."""
     said = view.answer
     if said is not None and not said.approved:
