@@ -1,4 +1,4 @@
-"""What a step means travels with it, and is carried out on the state of the moment.."""
+"""What a step means travels with it, and is carried out on the state of the moment."""
 
 from __future__ import annotations
 
