@@ -16,11 +16,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests/engine"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests/generate"))
 
 from generate_java import FILES
-from generate_scene import AT, FULL, PASS, blocks, hall, repo
+from generate_scene import AT, FULL, PASS, blocks, repo
 
 from rondel.agents.base import Request
+from rondel.api import Hall
 from rondel.testing.scripted import Scripted
-from rondel.workflows.generate.files import Wish, start
+from rondel.workflows.generate.files import GenerateOptions, start
+from rondel.workflows.generate.workflow import Generate
 
 LIMIT = 0.5
 SINGLE = """
@@ -67,8 +69,10 @@ def largest(profile: str, folder: Path) -> tuple[int, str]:
     place.mkdir(parents=True)
     (place / "profile.py").write_text(SINGLE)
     agent = Scripted(answer)
-    here = hall(root, agent)
-    ref = start(root, Wish(profile, FULL, with_tests=True, request={"auto": True}), at=AT)
+    # The benchmark itself writes the profile that it runs.
+    here = Hall(root, workflows={"generate": Generate()}, build=lambda _: agent, trust="yes")
+    options = GenerateOptions(profile, FULL, with_tests=True, request={"auto": True})
+    ref = start(root, options, at=AT, admits=here.admits, ask=here.ask)
     report = here.drive(ref)
     assert report.exit_code == 0, report.message
     return max((len(r.prompt), r.action) for r in agent.seen)

@@ -127,7 +127,7 @@ def generate(root: Path) -> Scene:
         "scope": "domain",
         "schema_file": "schema.sql",
     }
-    wish = generate_files.Wish("jpa-mt", context, request={"auto": True})
+    wish = generate_files.GenerateOptions("jpa-mt", context, request={"auto": True})
     ref = generate_files.start(root, wish, at=Hall(root).look.at)
     return Scene(root, ".aiwf/sessions/", ("resume", ref.name), ("resume", ref.name))
 

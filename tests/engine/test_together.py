@@ -15,7 +15,6 @@ from harness import REF, hall, repository, start
 from small import Small, SmallWorkflow
 from support.faults import die_at, in_child, points_of
 from support.runtime import run_of
-from support.scripted import Scripted
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.api import Hall
@@ -25,6 +24,7 @@ from rondel.model.actions import Action
 from rondel.model.changes import Change
 from rondel.model.outcomes import Ended
 from rondel.store import disk
+from rondel.testing.scripted import Scripted
 from support.power import PowerDisk
 
 WIDTH = 3

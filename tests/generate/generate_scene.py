@@ -15,7 +15,7 @@ from rondel.agents.base import Reply, Request
 from rondel.api import Hall
 from rondel.model.workflow import SessionRef
 from rondel.testing.scripted import Scripted
-from rondel.workflows.generate.files import Wish, start
+from rondel.workflows.generate.files import GenerateOptions, start
 from rondel.workflows.generate.read import State
 from rondel.workflows.generate.workflow import Generate
 
@@ -74,7 +74,7 @@ def begin(
     """A session; without other words every gate is open."""
     given = {"with_tests": True, "request": {"auto": True}, **wish}
     here = Hall(root, workflows={"generate": Generate()})
-    return start(root, Wish(profile, context, **given), at=AT, admits=lambda _: True, ask=here.ask)
+    return start(root, GenerateOptions(profile, context, **given), at=AT, admits=lambda _: True, ask=here.ask)
 
 
 class Scene:

@@ -9,7 +9,7 @@ import pytest
 from rondel.errors import RondelError
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.generate import WorkflowPhase, load_profile
-from rondel.workflows.generate.context import CycleContext, LazyFiles
+from rondel.workflows.generate.profiles.base import CycleContext, LazyFiles
 
 
 class Counting(FrozenSnapshot):
@@ -24,7 +24,7 @@ class Counting(FrozenSnapshot):
 
 def test_a_file_is_read_only_when_it_is_asked_for():
     files = Counting({"domain/a": "A", "domain/b": "B"})
-    lazy = LazyFiles(files, {"a": "domain/a", "b": "domain/b"}, 100)
+    lazy = LazyFiles(files.text, {"a": "domain/a", "b": "domain/b"}, 100)
     assert list(lazy) == ["a", "b"]
     assert files.read == []
     assert (lazy["b"], lazy["b"]) == ("B", "B")
@@ -33,7 +33,7 @@ def test_a_file_is_read_only_when_it_is_asked_for():
 
 def test_together_they_stay_below_the_limit_and_say_what_is_left_out():
     files = FrozenSnapshot({"a": "x" * 60, "b": "y" * 60, "c": "z" * 10})
-    lazy = LazyFiles(files, {n: n for n in "abc"}, 100)
+    lazy = LazyFiles(files.text, {n: n for n in "abc"}, 100)
     assert lazy["a"] == "x" * 60
     assert "left out" in lazy["b"]
     assert "100 characters" in lazy["b"]

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from rondel.errors import UsageError
 from rondel.model.names import is_safe_name
 from rondel.workflows.generate import CycleConfig, CycleState, WorkflowProfile, WorkflowState, load_profile
-from rondel.workflows.generate.cycles import dependants, validate_cycles
-from rondel.workflows.generate.models import SCHEMA_VERSION
+from rondel.workflows.generate.models import SCHEMA_VERSION, dependants, validate_cycles
 from rondel.workflows.generate.profiles.base import PromptPlan
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rondel.workflows.generate import extract as module
-from rondel.workflows.generate.extract import FILE_MAX, extract
+from rondel.workflows.generate import responses as module
+from rondel.workflows.generate.responses import FILE_MAX, extract
 
 
 def found(text):
@@ -122,7 +122,7 @@ def test_what_cannot_be_written_is_refused_by_name(text, words):
 def test_too_many_files_and_too_long_a_response_are_refused(monkeypatch):
     many = "\n".join(f"```java path=A{n}.java\nx\n```" for n in range(module.FILES_MAX + 1))
     assert "more than" in extract(many).error
-    assert "characters" in extract("x" * (module.TEXT_MAX + 1)).error
+    assert "characters" in extract("x" * (module.CODE_MAX + 1)).error
 
 
 hostile = st.one_of(

@@ -16,9 +16,9 @@ from rondel.engine.driver import Stopped
 from rondel.errors import UsageError
 from rondel.model.outcomes import Ended
 from rondel.model.summary import Status
-from rondel.workflows.generate import people
+from rondel.workflows.generate import transitions
 from rondel.workflows.generate.models import WorkflowPhase
-from rondel.workflows.generate.status import status_text
+from rondel.workflows.generate.workflow import status_text
 
 DOMAIN = {**FULL, "scope": "domain"}
 
@@ -215,7 +215,7 @@ class TestGates:
         assert scene.cycle("service")["status"] == "error"
         assert scene.cycle("domain")["status"] == "completed"
         assert scene.hall.summary(scene.ref).status is Status.FAILED
-        scene.change(people.retry(scene.state, None, None, "", AT))
+        scene.change(transitions.retry(scene.state, None, None, "", AT))
         assert scene.drive().exit_code == 3
         assert scene.decide("approve") == 0
 
@@ -292,7 +292,7 @@ class TestReview:
         assert scene.drive().exit_code == 1
         assert scene.cycle("domain")["current_iteration"] == 2
         assert "no PASS after 2 iterations" in scene.cycle("domain")["last_error"]
-        scene.change(people.retry(scene.state, None, None, "", AT))
+        scene.change(transitions.retry(scene.state, None, None, "", AT))
         assert scene.drive().exit_code == 0
         assert scene.cycle("domain")["current_iteration"] == 4
 
@@ -384,7 +384,7 @@ class TestRetrySkipCancel:
         scene = Scene(tmp_path / "repo")
         scene.drive()
         before = {p: p.read_bytes() for p in (scene.folder / "service/iteration-1").rglob("*") if p.is_file()}
-        scene.change(people.retry(scene.state, "service", WorkflowPhase.GENERATE, "use records", AT))
+        scene.change(transitions.retry(scene.state, "service", WorkflowPhase.GENERATE, "use records", AT))
         asked = len(scene.asked)
         assert scene.drive().exit_code == 0
         assert scene.asked[asked:] == [
@@ -410,13 +410,13 @@ class TestRetrySkipCancel:
         scene = Scene(tmp_path / "repo", answer)
         scene.drive()
         again.append(1)
-        scene.change(people.retry(scene.state, "domain", WorkflowPhase.GENERATE, "", AT))
+        scene.change(transitions.retry(scene.state, "domain", WorkflowPhase.GENERATE, "", AT))
         asked = len(scene.asked)
         assert scene.drive().exit_code == 0
         assert all(path.startswith("domain/") for path in scene.asked[asked:])
         assert [c["stale"] for c in scene.document["cycles"]] == [False, True, True, True]
         assert "  [✓] service (completed, stale)\n" in status_text(scene.state.session)
-        scene.change(people.retry(scene.state, "service", None, "", AT))
+        scene.change(transitions.retry(scene.state, "service", None, "", AT))
         assert scene.drive().exit_code == 0
         assert not scene.cycle("service")["stale"]
         assert "int n;" in scene.prompt_of("service/iteration-3/responses/planning-response.md")
@@ -424,7 +424,7 @@ class TestRetrySkipCancel:
     def test_a_cycle_redone_with_the_same_code_makes_nothing_stale(self, tmp_path):
         scene = Scene(tmp_path / "repo")
         scene.drive()
-        scene.change(people.retry(scene.state, "domain", WorkflowPhase.REVIEW, "", AT))
+        scene.change(transitions.retry(scene.state, "domain", WorkflowPhase.REVIEW, "", AT))
         assert scene.drive().exit_code == 0
         assert [c["stale"] for c in scene.document["cycles"]] == [False] * 4
 
@@ -437,33 +437,33 @@ class TestRetrySkipCancel:
 
     def test_a_cycle_can_be_skipped_later_but_not_when_it_is_complete(self, tmp_path):
         scene = Scene(tmp_path / "repo")
-        scene.change(people.skip(scene.state, "tests", AT))
+        scene.change(transitions.skip(scene.state, "tests", AT))
         assert scene.drive().exit_code == 0
         assert not any(path.startswith("tests/") for path in scene.asked)
         with pytest.raises(UsageError, match="is complete"):
-            people.skip(scene.state, "domain", AT)
+            transitions.skip(scene.state, "domain", AT)
 
     def test_a_cancelled_session_does_nothing_more_until_a_retry(self, tmp_path):
         scene = Scene(tmp_path / "repo", request={"gate": "skip", "gates": {"service": "manual"}})
         scene.drive()
-        scene.change(people.cancel(scene.state, AT))
+        scene.change(transitions.cancel(scene.state, AT))
         asked = len(scene.asked)
         assert scene.drive().exit_code == 5
         assert len(scene.asked) == asked
         assert [c["status"] for c in scene.document["cycles"]] == ["completed", *["cancelled"] * 3]
         assert "Status: CANCELLED\n" in status_text(scene.state.session)
-        scene.change(people.retry(scene.state, None, None, "", AT))
+        scene.change(transitions.retry(scene.state, None, None, "", AT))
         assert scene.drive().exit_code == 3
 
     def test_what_cannot_be_retried_is_said(self, tmp_path):
         scene = Scene(tmp_path / "repo")
         with pytest.raises(UsageError, match="has not begun"):
-            people.retry(scene.state, "tests", None, "", AT)
+            transitions.retry(scene.state, "tests", None, "", AT)
         with pytest.raises(UsageError, match="no cycle 'nix'"):
-            people.retry(scene.state, "nix", None, "", AT)
+            transitions.retry(scene.state, "nix", None, "", AT)
         scene.drive()
         with pytest.raises(UsageError, match="name the cycle"):
-            people.retry(scene.state, None, None, "", AT)
+            transitions.retry(scene.state, None, None, "", AT)
 
 
 def test_independent_cycles_run_at_once_when_asked_and_dependent_ones_never(tmp_path):
@@ -527,7 +527,7 @@ def test_an_index_beyond_the_last_cycle_means_the_last_one(tmp_path):
     assert "Cycle: 4/4 (tests)" in status_text(state.session)
     assert scene.hall.workflow("generate").artifact(state, None).startswith("tests/")
     with pytest.raises(UsageError, match="tests has not begun"):
-        people.retry(state, None, None, "", AT)
+        transitions.retry(state, None, None, "", AT)
 
 
 def test_a_cycle_type_in_the_document_that_leads_elsewhere_is_damage(tmp_path):

@@ -14,8 +14,8 @@ from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.testing.scripted import Scripted
 from rondel.workflows.generate.commands import command
+from rondel.workflows.generate.documents import V2_STATUSES
 from rondel.workflows.generate.models import WorkflowStatus
-from rondel.workflows.generate.v2 import STATUSES
 
 ID = "0f3c2a"
 REF = SessionRef("generate", ID, f".aiwf/sessions/{ID}")
@@ -204,7 +204,7 @@ def test_cancelling_keeps_the_format(tmp_path, monkeypatch):
     put(root, STATES["at the plan's prompt"])
     monkeypatch.chdir(root)
     assert CliRunner().invoke(command, ["cancel", ID]).exit_code == 0
-    assert kept(root)["status"] == STATUSES[WorkflowStatus.CANCELLED]
+    assert kept(root)["status"] == V2_STATUSES[WorkflowStatus.CANCELLED]
     assert "cycles" not in kept(root)
 
 

@@ -12,7 +12,7 @@ from harness import git
 from modelserver import toml_tables, vendor_config
 from rondel.api import Hall
 from rondel.engine.driver import Stopped
-from rondel.workflows.generate.files import Wish, start
+from rondel.workflows.generate.files import GenerateOptions, start
 from vendors.quarantine import no_network
 from vendors.rig import DEAD_PROXY, program_or_skip
 
@@ -52,7 +52,9 @@ def go_through(kind, cut_off, tmp_path, model_server, scope):
     (root / "rondel.toml").write_text(toml_tables({"it": table}) + '[roles]\ndefault = "it"\n')
     git(root, "add", "-A")
     git(root, "commit", "-qm", "settings")
-    wish = Wish("jpa-mt", FULL | {"scope": scope}, with_tests=scope == "full", request={"auto": True})
+    wish = GenerateOptions(
+        "jpa-mt", FULL | {"scope": scope}, with_tests=scope == "full", request={"auto": True}
+    )
     ref = start(root, wish, at=AT)
     hall = Hall.open(root)
     report = hall.drive(ref)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.workflows.generate.verdict import FORM, parse_verdict
+from rondel.workflows.generate.responses import FORM, parse_verdict
 
 
 def block(**fields):

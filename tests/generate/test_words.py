@@ -11,7 +11,7 @@ from generate_scene import FULL, PASS, Scene, begin, engineer, hall, place, repo
 
 from rondel.agents.base import Request
 from rondel.testing.scripted import Scripted
-from rondel.workflows.generate import people
+from rondel.workflows.generate import transitions
 from rondel.workflows.generate.layout import Paths
 from rondel.workflows.generate.models import WorkflowPhase
 from support.words import SWEPT, Story, tell
@@ -51,8 +51,8 @@ class Retried(Story):
 
     def more(self) -> None:
         state = self.hall.state(self.ref)
-        if state.tracks[0].cycle.current_iteration == 1:
-            changes = people.retry(state, "domain", WorkflowPhase.PLAN, "again", datetime.now(UTC))
+        if state.views[0].cycle.current_iteration == 1:
+            changes = transitions.retry(state, "domain", WorkflowPhase.PLAN, "again", datetime.now(UTC))
             self.hall.change(self.ref, changes)
         assert self.hall.drive(self.ref, retry=True).exit_code in ENDS
 

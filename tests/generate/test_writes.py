@@ -62,12 +62,12 @@ def test_a_response_writes_below_its_code_folder_or_nothing(pieces):
         }
     )
     state = FLOW.read(files, REF)
-    (action,) = FLOW.plan(state)
-    if isinstance(action, Decide):
-        assert action.options == ("reject",)
+    (step,) = FLOW.steps(state)
+    if isinstance(step.action, Decide):
+        assert step.action.options == ("reject",)
         return
-    assert isinstance(action, Derive)
-    changes = FLOW.apply(state, action, Outcome(Ended.DONE, finished_at=AT))
+    assert isinstance(step.action, Derive)
+    changes = step.write(state, Outcome(Ended.DONE, finished_at=AT))
     writes = [c for c in changes if isinstance(c, Write)]
     assert writes
     for write in writes:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rondel.model.emphasis import item, without_code_marks, without_emphasis
 from rondel.workflows.cycle.markdown import items_under
-from rondel.workflows.generate.extract import extract
+from rondel.workflows.generate.responses import extract
 from rondel.workflows.review.dialects import parse_review
 
 NAMES = st.from_regex(r"_{0,2}[a-z][a-z0-9]{0,6}(_[a-z0-9]{1,4}){0,2}_{0,2}", fullmatch=True)

@@ -20,10 +20,9 @@ from rondel.agents import workers
 from rondel.api import Hall
 from rondel.errors import RondelError, UsageError
 from rondel.sandbox.box import holds
-from rondel.workflows.generate.context import CycleContext, LazyFiles
-from rondel.workflows.generate.files import Wish, start
+from rondel.workflows.generate.files import GenerateOptions, start
 from rondel.workflows.generate.models import CycleConfig, WorkflowPhase
-from rondel.workflows.generate.profiles.base import PromptPlan, WorkflowProfile
+from rondel.workflows.generate.profiles.base import CycleContext, LazyFiles, PromptPlan, WorkflowProfile
 from rondel.workflows.generate.profiles.discover import load_profile
 from sandbox.world import Outside, make_world, tried_in
 
@@ -219,7 +218,7 @@ def test_only_the_texts_that_it_uses_are_read_and_a_changed_one_counts(hall):
     seen = {"a": "a", "b": "b"}
 
     def ask() -> str:
-        code = LazyFiles(files, seen, 1000)
+        code = LazyFiles(files.text, seen, 1000)
         return asked(hall).plan_prompt(CycleContext("m", "m", WorkflowPhase.REVIEW, 1, {}, code=code)).text
 
     assert ask() == "2 first False"
@@ -368,7 +367,7 @@ def test_a_context_that_will_not_do_is_said_in_the_profiles_words(hall):
         "def plan_prompt(self, cycle):\n    return PromptPlan('x')",
     )
     with pytest.raises(UsageError, match="profile mine: no scope"):
-        start(hall.root, Wish("mine", {}), admits=lambda _: True, ask=hall.ask)
+        start(hall.root, GenerateOptions("mine", {}), admits=lambda _: True, ask=hall.ask)
 
 
 def test_only_showing_a_profile_starts_nothing(hall):

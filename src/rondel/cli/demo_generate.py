@@ -14,9 +14,9 @@ from rondel.agents.git import Git
 from rondel.api import Hall
 from rondel.errors import RondelError
 from rondel.model.workflow import SessionRef
-from rondel.workflows.generate.files import Wish, copies, copy_code, start
+from rondel.workflows.generate.files import GenerateOptions, copies, copy_code, start
 from rondel.workflows.generate.read import State
-from rondel.workflows.generate.status import status_text
+from rondel.workflows.generate.workflow import status_text
 
 CONTEXT = {
     "package": "shelf",
@@ -40,7 +40,7 @@ def demo(echo: Callable[[str], None]) -> None:
         root = Path(folder)
         _repository(root)
         hall = Hall(root, trust="yes")  # to settings that the demo writes itself
-        wish = Wish("python-service", CONTEXT, with_tests=True, request={"auto": True})
+        wish = GenerateOptions("python-service", CONTEXT, with_tests=True, request={"auto": True})
         ref = start(root, wish, claim=hall.claim)
         echo(
             f"$ rondel generate init python-service -c package=shelf -c entity=Book … --with-tests\n{ref.id}"

@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from rondel.workflows.generate.models import WorkflowStage as WorkflowStage
     from rondel.workflows.generate.models import WorkflowState as WorkflowState
     from rondel.workflows.generate.models import WorkflowStatus as WorkflowStatus
+    from rondel.workflows.generate.models import validate_cycles as validate_cycles
+    from rondel.workflows.generate.profiles.base import CycleContext as CycleContext
     from rondel.workflows.generate.profiles.base import WorkflowProfile as WorkflowProfile
     from rondel.workflows.generate.profiles.discover import load_profile as load_profile
     from rondel.workflows.generate.profiles.discover import profile_names as profile_names
-    from rondel.workflows.generate.profiles.imported import import_profile as import_profile
-    from rondel.workflows.generate.status import status_text as status_text
+    from rondel.workflows.generate.profiles.worker import import_profile as import_profile
     from rondel.workflows.generate.workflow import Generate as Generate
+    from rondel.workflows.generate.workflow import status_text as status_text
 
 _HOMES = {
     "CycleConfig": "models",
+    "CycleContext": "profiles.base",
     "CycleState": "models",
     "Generate": "workflow",
     "IterationState": "models",
@@ -32,10 +35,11 @@ _HOMES = {
     "WorkflowStage": "models",
     "WorkflowState": "models",
     "WorkflowStatus": "models",
-    "import_profile": "profiles.imported",
+    "import_profile": "profiles.worker",
     "load_profile": "profiles.discover",
     "profile_names": "profiles.discover",
-    "status_text": "status",
+    "status_text": "workflow",
+    "validate_cycles": "models",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605  # one table for both
 

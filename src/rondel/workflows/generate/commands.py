@@ -27,16 +27,16 @@ from rondel.cli.common import (
 from rondel.cli.groups import Commands
 from rondel.cli.sessions import summary_json
 from rondel.errors import ConfigError, Held, NothingToDo, UsageError
-from rondel.model.actions import Action, Decide, Derive
+from rondel.model.actions import Decide, Derive
 from rondel.model.changes import foresee
 from rondel.model.commands import command_line
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
-from rondel.model.workflow import SessionRef
+from rondel.model.workflow import SessionRef, Step
 from rondel.paths import is_bytecode
-from rondel.workflows.generate import people
-from rondel.workflows.generate.files import Copy, Wish, copies, copy_code, new_profile, start
+from rondel.workflows.generate import transitions
+from rondel.workflows.generate.files import Copy, GenerateOptions, copies, copy_code, new_profile, start
 from rondel.workflows.generate.layout import PROFILES
 from rondel.workflows.generate.models import WorkflowPhase
 from rondel.workflows.generate.profiles.discover import (
@@ -46,7 +46,7 @@ from rondel.workflows.generate.profiles.discover import (
     profile_names,
 )
 from rondel.workflows.generate.read import GATES, State
-from rondel.workflows.generate.status import status_text
+from rondel.workflows.generate.workflow import status_text
 
 F = TypeVar("F", bound=Callable[..., object])
 WAITS = 3
@@ -101,7 +101,7 @@ def init(
     """Begin a session: its cycles, its first prompt. Prints its name."""
     hall = here()
     metadata = {k: v for k, v in (("dev", dev), ("task_id", task_id)) if v}
-    wish = Wish(
+    wish = GenerateOptions(
         profile=profile,
         context=context_of(pairs),
         with_tests=with_tests,
@@ -313,7 +313,7 @@ def retry(
     ref = hall.find(session, "generate")
     chosen = WorkflowPhase(phase) if phase else None
     with hall.hold(ref) as lease:
-        hall.change(ref, people.retry(hall.state(ref), name, chosen, feedback, _now()))
+        hall.change(ref, transitions.retry(hall.state(ref), name, chosen, feedback, _now()))
         if not no_run:
             run_session(hall, ref, as_json=as_json, lease=lease)
     _leave(hall, ref, as_json=as_json)
@@ -327,7 +327,7 @@ def skip(words: tuple[str, ...]) -> None:
         raise UsageError("give the TYPE of the cycle and, where there are several, the SESSION")
     hall = here()
     ref = hall.find(words[1] if len(words) > 1 else None, "generate")
-    hall.change(ref, people.skip(hall.state(ref), words[0], _now()))
+    hall.change(ref, transitions.skip(hall.state(ref), words[0], _now()))
     say(f"{ref.name}: {words[0]} is skipped")
 
 
@@ -337,7 +337,7 @@ def cancel(session: str | None) -> None:
     """Give a session up: what is complete stays, nothing more is done."""
     hall = here()
     ref = hall.find(session, "generate")
-    hall.change(ref, people.cancel(hall.state(ref), _now()))
+    hall.change(ref, transitions.cancel(hall.state(ref), _now()))
     if hall.summary(ref).status is Status.RUNNING:
         hall.control(ref, "stop")
     say(f"{ref.name}: cancelled; `{command_line('generate', 'retry', ref.id)}` takes it up again")
@@ -352,29 +352,29 @@ def _work_out(hall: Hall, ref: SessionRef) -> None:
     flow = hall.workflow("generate")
     for _ in range(STEPS_MAX):
         state = hall.state(ref)
-        due = [a for a in flow.plan(state) if isinstance(a, Derive)]
-        if not due:
+        found = ((s, s.action) for s in flow.steps(state) if isinstance(s.action, Derive))
+        step, action = next(found, (None, None))
+        if step is None or action is None:
             return
-        step = due[0]
-        seen = {path: state.files.digest(path) for path in (step.path, *step.outputs)}
-        hall.change(ref, flow.apply(state, step, Outcome(Ended.DONE, finished_at=_now())), seen)
+        seen = {path: state.files.digest(path) for path in (action.path, *action.outputs)}
+        hall.change(ref, step.write(state, Outcome(Ended.DONE, finished_at=_now())), seen)
 
 
 def _questions_to_come(hall: Hall, ref: SessionRef) -> list[Decide]:
     """What a person has to say once everything that code works out by itself is there; writes nothing."""
     flow, before = hall.workflow("generate"), hall.files(ref)
     found = {path: before.data(path) or b"" for path in hall.artifacts(ref)}
-    due: list[Action] = []
+    due: list[Step[State]] = []
     for _ in range(STEPS_MAX):
         files = FrozenSnapshot(found)
         files.place = before.place
         state = flow.read(files, ref, hall.given("generate"))
-        due = list(flow.plan(state))
-        step = next((a for a in due if isinstance(a, Derive)), None)
+        due = list(flow.steps(state))
+        step = next((s for s in due if isinstance(s.action, Derive)), None)
         if step is None:
             break
-        foresee(found, flow.apply(state, step, Outcome(Ended.DONE, finished_at=_now())))
-    return [a for a in due if isinstance(a, Decide)]
+        foresee(found, step.write(state, Outcome(Ended.DONE, finished_at=_now())))
+    return [s.action for s in due if isinstance(s.action, Decide)]
 
 
 # -- taking the code over -----------------------------------------------------------------------

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files as resources
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
-from rondel.model.changes import Document
+from rondel.model.changes import Document, Json
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.digests import digest
 from rondel.model.names import inside, is_safe_name, safe_name, slug
@@ -26,11 +26,9 @@ from rondel.store import documents as store
 from rondel.store import files, ours
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.generate import layout
-from rondel.workflows.generate.cycles import validate_cycles
-from rondel.workflows.generate.models import CycleConfig, CycleState, WorkflowState, WorkflowStatus
+from rondel.workflows.generate.models import CycleState, WorkflowState, WorkflowStatus, validate_cycles
 from rondel.workflows.generate.profiles.base import WorkflowProfile
 from rondel.workflows.generate.profiles.discover import load_profile, profile_names
-from rondel.workflows.generate.profiles.imported import MODULE
 from rondel.workflows.generate.read import State, read
 
 SOURCE_MAX = 2_000_000  # characters of source code a session takes in
@@ -43,7 +41,7 @@ FilesOf = Callable[[SessionRef], Snapshot]
 
 
 @dataclass(frozen=True)
-class Wish:
+class GenerateOptions:
     """What a person asks for when they start a session."""
 
     profile: str
@@ -53,7 +51,7 @@ class Wish:
     source_session: str | None = None
     source_files: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
-    request: Mapping[str, object] = field(default_factory=dict)
+    request: Mapping[str, Json] = field(default_factory=dict)
 
 
 # -- starting -----------------------------------------------------------------------------------
@@ -61,7 +59,7 @@ class Wish:
 
 def start(
     root: Path,
-    wish: Wish,
+    options: GenerateOptions,
     *,
     base: Path | None = None,
     at: datetime | None = None,
@@ -72,53 +70,44 @@ def start(
 ) -> SessionRef:
     """A new session: everything is checked before anything is written; `session.json` comes last.
 
-    Paths in the wish are relative to `base`, the repository when not given. A profile of the
+    Paths in the options are relative to `base`, the repository when not given. A profile of the
     repository's is run, by `ask`, where `admits` says that the person consented to it. Another
     session is read by `files_of`, which leaves out what does not count.
     """
-    profile = load_profile(wish.profile, root, admits, ask)
-    sources, inherited = _sources(root, wish, base or root, files_of)
-    context: dict[str, Any] = {**inherited, **wish.context}
-    if wish.with_tests:
-        context["with_tests"] = True
-    if wish.source_session:
-        context["source_session"] = wish.source_session
-    if wish.source_files:
-        context["source_files"] = list(wish.source_files)
-    wrong = profile.check_context(context)
-    if wrong:
+    profile = load_profile(options.profile, root, admits, ask)
+    sources, inherited = _sources(root, options, base or root, files_of)
+    said = {
+        "with_tests": options.with_tests,
+        "source_session": options.source_session,
+        "source_files": list(options.source_files),
+    }
+    context = {**inherited, **options.context, **{key: value for key, value in said.items() if value}}
+    if wrong := profile.check_context(context):
         raise UsageError(wrong)
-    cycles = _cycles(profile, context, wish.skip)
+    cycles = _cycles(profile, context, options.skip)
     inputs = dict(_inputs(root, context, base or root))
-    now = stamp(at or datetime.now(UTC))
-    folder = _claim(root, context)
-    ref = SessionRef("generate", folder.name, f"{layout.SESSIONS}/{folder.name}")
+    ref = _new_ref(root, context)
     claim(ref)
+    folder = root / ref.folder
     _leave_texts(folder / layout.INPUTS, inputs)
     _leave_texts(folder / layout.SOURCES, sources)
+    now = stamp(at or datetime.now(UTC))
     session = WorkflowState(
-        session_id=folder.name,
-        profile_name=wish.profile,
+        session_id=ref.id,
+        profile_name=options.profile,
         context=context,
         cycles=cycles,
-        metadata=dict(wish.metadata),
+        current_cycle_index=next(n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED),
+        metadata=dict(options.metadata),
         created_at=now,
         updated_at=now,
     )
-    open_ = [n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED]
-    session.current_cycle_index = open_[0]
-    request = {"schema_version": 1, "at": now, **wish.request}
+    request: Document = {"schema_version": 1, "at": now, **options.request}
     files.make_folder(folder / ".rondel")
     ours.keep_out_of_git(folder / ".rondel")
-    files.write(folder / layout.request(1), store.dump(_document(request)))
+    files.write(folder / layout.request(1), store.dump(request))
     files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
     return ref
-
-
-def _document(given: Mapping[str, object]) -> Document:
-    """The same as plain JSON values."""
-    found = json.loads(json.dumps(given))
-    return found if isinstance(found, dict) else {}
 
 
 def _cycles(profile: WorkflowProfile, context: dict[str, Any], skip: Iterable[str]) -> list[CycleState]:
@@ -126,7 +115,10 @@ def _cycles(profile: WorkflowProfile, context: dict[str, Any], skip: Iterable[st
         declared = profile.get_cycles(dict(context))
     except ValueError as e:
         raise UsageError(f"profile {profile.name}: {e}") from e
-    cycles = [_cycle(config) for config in validate_cycles(declared)]
+    cycles = [
+        CycleState(type=c.type, scope=c.scope, depends_on=list(c.depends_on))
+        for c in validate_cycles(declared)
+    ]
     for name in skip:
         found = next((c for c in cycles if c.type == name), None)
         if found is None and name != "tests":
@@ -139,14 +131,12 @@ def _cycles(profile: WorkflowProfile, context: dict[str, Any], skip: Iterable[st
     return cycles
 
 
-def _cycle(config: CycleConfig) -> CycleState:
-    return CycleState(type=config.type, scope=config.scope, depends_on=list(config.depends_on))
-
-
-def _claim(root: Path, context: Mapping[str, Any]) -> Path:
+def _new_ref(root: Path, context: Mapping[str, Any]) -> SessionRef:
+    """A session whose folder is made just now, so that no other one gets its name."""
     words = slug(f"{context.get('entity') or ''} {context.get('scope') or ''}", length_max=40)
     names = [f"{words}-{secrets.token_hex(3)}" for _ in range(NAMES)]
-    return files.claim_folder(root / layout.SESSIONS, names)
+    folder = files.claim_folder(root / layout.SESSIONS, names)
+    return SessionRef("generate", folder.name, f"{layout.SESSIONS}/{folder.name}")
 
 
 def _inputs(root: Path, context: dict[str, Any], base: Path) -> Iterator[tuple[str, str]]:
@@ -185,19 +175,19 @@ def _leave_texts(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def _sources(
-    root: Path, wish: Wish, base: Path, files_of: FilesOf | None
+    root: Path, options: GenerateOptions, base: Path, files_of: FilesOf | None
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """The code of another session or of the project, and what its session says about it."""
     found: dict[str, str] = {}
     inherited: dict[str, Any] = {}
-    if wish.source_session:
-        source = find_session(root, wish.source_session, files_of)
+    if options.source_session:
+        source = find_session(root, options.source_session, files_of)
         found |= finished_code(source)
         context = source.session.context if source.session else {}
         inherited = {k: context[k] for k in SHARED if k in context}
         if not found:
-            raise UsageError(f"session {wish.source_session} has no completed code yet")
-    for pattern in wish.source_files:
+            raise UsageError(f"session {options.source_session} has no completed code yet")
+    for pattern in options.source_files:
         matched = dict(_matching(root, base, pattern))
         if not matched:
             raise UsageError(f"--source-files {pattern!r} matches no file in this repository")
@@ -239,14 +229,13 @@ def find_session(root: Path, name: str, files_of: FilesOf | None = None) -> Stat
 
 def finished_code(state: State) -> dict[str, str]:
     """The newest code of every completed cycle, by its path in the project."""
-    return {name: _there(state, path) for name, path in sorted(state.code.items())}
-
-
-def _there(state: State, path: str) -> str:
-    text = state.files.text(path)
-    if text is None:
-        raise RondelError(f"{state.ref.folder}/{path} is gone; bring it back, or retry its cycle")
-    return text
+    found: dict[str, str] = {}
+    for name, path in sorted(state.code.items()):
+        text = state.files.text(path)
+        if text is None:
+            raise RondelError(f"{state.ref.folder}/{path} is gone; bring it back, or retry its cycle")
+        found[name] = text
+    return found
 
 
 # -- taking the code over -----------------------------------------------------------------------
@@ -316,15 +305,12 @@ def copy_code(root: Path, ref: SessionRef, chosen: Iterable[Copy]) -> list[str]:
             files.make_folder(place.parent)
             files.write(place, copy.new.encode())
             done.append(copy.path)
-        _note(record, copy)
+        store.edit(record, partial(_noted, copy))
     return done
 
 
-def _note(record: Path, copy: Copy) -> None:
-    def change(document: Document) -> Document:
-        return {**document, copy.path: digest(copy.new)}
-
-    store.edit(record, change)
+def _noted(copy: Copy, applied: Document) -> Document:
+    return {**applied, copy.path: digest(copy.new)}
 
 
 # -- a new profile ------------------------------------------------------------------------------
@@ -338,20 +324,14 @@ def new_profile(root: Path, name: str) -> Path:
     folder = files.claim_folder(root / layout.PROFILES, [name])
     skeleton = resources("rondel.workflows.generate.profiles").joinpath("skeleton")
     title = "".join(word.capitalize() for word in slug(name).split("-"))
-    for path in (
-        "prompts/planning.md",
-        "prompts/generation.md",
-        "prompts/review.md",
-        "prompts/revision.md",
+    texts = [
+        *(f"prompts/{word}.md" for word in layout.WORDS.values()),
         "standards/main.md",
         "standards/tests.md",
-        "test_profile.py.txt",
-        "profile.py.txt",
-    ):
+    ]
+    for path in (*texts, "test_profile.py.txt", "profile.py.txt"):  # what makes it a profile comes last
         text = skeleton.joinpath(path).read_text(encoding="utf-8")
         place = folder / path.removesuffix(".txt")
         files.make_folder(place.parent)
         files.write(place, text.replace("__NAME__", name).replace("__CLASS__", f"{title}Profile").encode())
-    if not (folder / MODULE).is_file():
-        raise RondelError(f"{folder} could not be written")
     return folder

@@ -56,10 +56,6 @@ class Paths:
         """What was answered."""
         return f"{self.iteration(number)}/{'' if self.flat else 'responses/'}{WORDS[phase]}-response.md"
 
-    def stage_file(self, number: int, phase: WorkflowPhase, stage: WorkflowStage) -> str:
-        """The file of a stage."""
-        return (self.prompt if stage is WorkflowStage.PROMPT else self.response)(number, phase)
-
     def code(self, number: int) -> str:
         """The folder for generated files, and for nothing else."""
         return f"{self.iteration(number)}/code"
@@ -74,17 +70,9 @@ class Paths:
         """The standards chosen for the cycle."""
         return f"{self.folder}standards-bundle.md"
 
-    def decision(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
-        """What a person said of a stage's file."""
-        return f"{DECISIONS}/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.json"
-
-    def gate(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
-        """What an agent said of it."""
-        return f".rondel/parts/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.gate.json"
-
-    def settled(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
-        """The name of the step that carries an answer out; it leaves no file but the state's."""
-        return f".rondel/parts/{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}.settled"
+    def version(self, number: int, phase: WorkflowPhase, stage: WorkflowStage, attempt: int) -> str:
+        """What one version of a stage's file is called in `.rondel/`."""
+        return f"{self.iteration(number)}/{WORDS[phase]}-{stage}-{attempt}"
 
     def shown(self, number: int) -> str:
         """Which code the reviewer of this iteration was shown, by digest."""
@@ -93,6 +81,21 @@ class Paths:
     def signed(self, number: int) -> str:
         """That Rondel completed the cycle in this iteration, with its mark."""
         return f".rondel/parts/{self.iteration(number)}/complete.json"
+
+
+def decision(version: str) -> str:
+    """What a person said of a version of a stage's file."""
+    return f"{DECISIONS}/{version}.json"
+
+
+def gate(version: str) -> str:
+    """What an agent said of it."""
+    return f".rondel/parts/{version}.gate.json"
+
+
+def settled(version: str) -> str:
+    """The name of the step that carries an answer out; it leaves no file but the state's."""
+    return f".rondel/parts/{version}.settled"
 
 
 def below(files: Snapshot, folder: str, levels: int = LEVELS_MAX) -> Iterator[str]:

@@ -1,18 +1,28 @@
-"""The documents of `generate`: a session, its cycles, their iterations.
+"""A session, its cycles and their iterations; which cycles a profile may declare, and what follows from them.
 
 `session.json` is a `WorkflowState`. Fields nobody here knows stay where they are.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rondel.errors import UsageError
+from rondel.model.digests import digest
+from rondel.model.names import is_safe_name
+
 SCHEMA_VERSION = 3
 COUNT_MAX = 10_000  # a document that counts further is damaged
+CYCLES_MAX = 50
+RESERVED = frozenset({"code", "gate", "inputs", "plan", "prompts", "responses", "session", "sources"})
+_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_ITERATION = re.compile(r"iteration-\d+", re.IGNORECASE)
 
 
 class WorkflowPhase(StrEnum):
@@ -112,9 +122,7 @@ class CycleState(_Document):
     outputs_hash: str | None = None  # of the artifacts, when it was last completed
     approval_feedback: str | None = None
     last_error: str | None = None
-    retry_count: int = Field(
-        default=0, ge=0, le=COUNT_MAX
-    )  # how many versions of the stage's file were given up
+    retry_count: int = Field(default=0, ge=0, le=COUNT_MAX)  # versions of the stage's file that were given up
     started_at: str | None = None
     completed_at: str | None = None
 
@@ -122,6 +130,11 @@ class CycleState(_Document):
     def pending(self) -> bool:
         """Whether it has not begun."""
         return self.status is WorkflowStatus.IN_PROGRESS and not self.iterations
+
+    @property
+    def stage_name(self) -> str:
+        """Phase and stage in one word: `GENERATE[RESPONSE]`."""
+        return f"{self.phase.name}[{self.stage.name}]"
 
     @property
     def position(self) -> tuple[object, ...]:
@@ -160,3 +173,91 @@ class WorkflowState(_Document):
             if status in found:
                 return status
         return WorkflowStatus.COMPLETED if WorkflowStatus.COMPLETED in found else WorkflowStatus.SKIPPED
+
+
+# -- what a profile may declare ------------------------------------------------------------------
+
+
+def validate_cycles(cycles: object) -> list[CycleConfig]:
+    """The cycles themselves; UsageError names the first that cannot be one, and why."""
+    if not isinstance(cycles, list) or not cycles:
+        raise UsageError("the profile declares no cycles; get_cycles must return at least one CycleConfig")
+    if len(cycles) > CYCLES_MAX:
+        raise UsageError(f"the profile declares {len(cycles)} cycles; at most {CYCLES_MAX} are allowed")
+    seen: dict[str, str] = {}
+    for cycle in cycles:
+        if not isinstance(cycle, CycleConfig):
+            raise UsageError(f"get_cycles gave {cycle!r}; it must give CycleConfig values")
+        _check(cycle, seen)
+        seen[cycle.type.casefold()] = cycle.type
+    return cycles
+
+
+def _check(cycle: CycleConfig, seen: dict[str, str]) -> None:
+    name = cycle.type
+    if not isinstance(name, str) or not _TYPE.fullmatch(name) or not is_safe_name(name):
+        raise UsageError(f"the cycle type {name!r} cannot be a folder name; use letters, digits, '-' and '_'")
+    if name.casefold() in RESERVED or _ITERATION.fullmatch(name):
+        raise UsageError(f"the cycle type {name!r} is reserved; choose another name")
+    if name.casefold() in seen:
+        raise UsageError(f"the cycle type {name!r} is declared twice; each type is one folder")
+    if not isinstance(cycle.scope, str) or not cycle.scope.strip():
+        raise UsageError(f"the cycle {name!r} has no scope")
+    for needed in cycle.depends_on:
+        if needed not in seen.values():
+            there = ", ".join(seen.values()) or "none"
+            raise UsageError(f"the cycle {name!r} depends on {needed!r}, which is no earlier cycle: {there}")
+
+
+# -- what follows from dependencies, and from what was generated ----------------------------------
+
+
+def needed(state: WorkflowState, cycle: CycleState) -> list[CycleState]:
+    """The cycles whose outputs a cycle gets: its `depends_on`; for a skipped one, what that depends on."""
+    by_type = {c.type: c for c in state.cycles}
+    found: dict[str, CycleState] = {}
+    todo = list(cycle.depends_on)
+    while todo:
+        other = by_type.get(todo.pop(0))
+        if other is None or other.type in found:
+            continue
+        if other.status is WorkflowStatus.SKIPPED:
+            todo = [*other.depends_on, *todo]
+        else:
+            found[other.type] = other
+    return list(found.values())
+
+
+def ready(state: WorkflowState, cycle: CycleState) -> bool:
+    """Whether everything a cycle depends on is there."""
+    by_type = {c.type: c for c in state.cycles}
+    return all(by_type[t].status in FINAL for t in cycle.depends_on if t in by_type)
+
+
+def dependants(cycles: Sequence[CycleState], name: str) -> list[str]:
+    """The cycles that rest on a cycle, directly or not."""
+    found = {name}
+    for cycle in cycles:
+        if found & set(cycle.depends_on):
+            found.add(cycle.type)
+    return [c.type for c in cycles if c.type in found - {name}]
+
+
+def newest(artifacts: Iterable[Artifact]) -> dict[str, Artifact]:
+    """The newest version of each generated file, by its path in `code/`.
+
+    Where the code was generated anew, what was there before does not count any more; a
+    revision replaces only the files it gives.
+    """
+    found = list(artifacts)
+    begins = max((a.iteration for a in found if a.phase == WorkflowPhase.GENERATE), default=0)
+    out: dict[str, Artifact] = {}
+    for artifact in sorted(found, key=lambda a: a.iteration):
+        if artifact.iteration >= begins:
+            out[artifact.path.partition("/code/")[2] or artifact.path.removeprefix("code/")] = artifact
+    return dict(sorted(out.items()))
+
+
+def outputs_hash(artifacts: Iterable[Artifact]) -> str:
+    """One digest of everything a cycle gives to others."""
+    return digest("\n".join(f"{a.sha256} {name}" for name, a in newest(artifacts).items()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 
 from rondel.model.changes import Document
@@ -16,9 +15,7 @@ from rondel.model.summary import Problem
 from rondel.model.workers import AskProgram, ask_nobody
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.model.written import is_theirs
-from rondel.workflows.generate import documents, layout, v2
-from rondel.workflows.generate.cycles import ready
-from rondel.workflows.generate.extract import extract
+from rondel.workflows.generate import documents, layout
 from rondel.workflows.generate.layout import Paths
 from rondel.workflows.generate.models import (
     FINAL,
@@ -27,8 +24,10 @@ from rondel.workflows.generate.models import (
     WorkflowStage,
     WorkflowState,
     WorkflowStatus,
+    newest,
+    ready,
 )
-from rondel.workflows.generate.verdict import parse_verdict
+from rondel.workflows.generate.responses import unusable
 
 GATES = ("skip", "manual", "agent")
 CHARS_MAX = 200_000
@@ -56,9 +55,7 @@ class Request:
 
     def limit_of(self, kind: str, name: str, default: int) -> int:
         """A bound: the cycle's own, or the one for all."""
-        found = self.cycles.get(kind, {})
-        value = found.get(name) if isinstance(found, Mapping) else None
-        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+        return _count(self.cycles.get(kind, {}).get(name), default)
 
 
 @dataclass(frozen=True)
@@ -71,25 +68,15 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Track:
+class CycleView:
     """One cycle: its state, where its files are, and what they hold."""
 
     index: int
     cycle: CycleState
+    session: WorkflowState
     paths: Paths
     files: Snapshot
     request: Request
-    updated_at: str | None = None  # of the session
-
-    @property
-    def ended_at(self) -> str | None:
-        """When it was completed, as far as the document says; v2 has one time for all."""
-        return self.cycle.completed_at or self.updated_at
-
-    @property
-    def where(self) -> tuple[int, WorkflowPhase, WorkflowStage]:
-        """Iteration, phase and stage."""
-        return self.cycle.current_iteration, self.cycle.phase, self.cycle.stage
 
     @property
     def prompt(self) -> str:
@@ -97,34 +84,31 @@ class Track:
         return self.paths.prompt(self.cycle.current_iteration, self.cycle.phase)
 
     @property
-    def response(self) -> str:
-        """The response of the phase."""
-        return self.paths.response(self.cycle.current_iteration, self.cycle.phase)
-
-    @property
     def file(self) -> str:
         """The file of the stage."""
-        return self.paths.stage_file(*self.where)
+        if self.cycle.stage is WorkflowStage.PROMPT:
+            return self.prompt
+        return self.paths.response(self.cycle.current_iteration, self.cycle.phase)
 
     @property
     def attempt(self) -> int:
         """Which version of the file this is, from 1; those before were given up."""
         return self.cycle.retry_count + 1
 
+    def version(self, attempt: int) -> str:
+        """The name of a version of the file."""
+        cycle = self.cycle
+        return self.paths.version(cycle.current_iteration, cycle.phase, cycle.stage, attempt)
+
     @property
     def decision(self) -> str:
         """Where a person's answer to this version is."""
-        return self.paths.decision(*self.where, self.attempt)
+        return layout.decision(self.version(self.attempt))
 
     @property
     def gate_part(self) -> str:
         """Where an agent's answer is."""
-        return self.paths.gate(*self.where, self.attempt)
-
-    @property
-    def settled(self) -> str:
-        """The name of the step that carries the answer out."""
-        return self.paths.settled(*self.where, self.attempt)
+        return layout.gate(self.version(self.attempt))
 
     @property
     def gate(self) -> str:
@@ -163,32 +147,28 @@ class Track:
     @cached_property
     def answer(self) -> Answer | None:
         """What was said of the stage's file as it is now."""
-        said = _answer(self.files.json(self.decision))
+        said = self._decided(self.attempt)
         if said is not None:
             return said
         if self.gate == "skip":
             return Answer(approved=True, by="gate: skip")
-        if self.paths.flat and self._approved_in_v2:
-            return Answer(approved=True, by="person")
-        found = _answer(self.files.json(self.gate_part))
-        return found if self.gate == "agent" else None
-
-    @property
-    def _approved_in_v2(self) -> bool:
         cycle = self.cycle
-        return (
-            cycle.stage is WorkflowStage.RESPONSE
-            and cycle.phase is WorkflowPhase.REVIEW
-            and cycle.review_approved
-            and cycle.review_hash == self.files.digest(self.file)
-        )
+        is_review = (cycle.phase, cycle.stage) == (WorkflowPhase.REVIEW, WorkflowStage.RESPONSE)
+        in_v2 = self.paths.flat and is_review and cycle.review_approved
+        if in_v2 and cycle.review_hash == self.files.digest(self.file):
+            return Answer(approved=True, by="person")
+        return self._gated(self.attempt) if self.gate == "agent" else None
+
+    def _decided(self, attempt: int) -> Answer | None:
+        return parse_answer(self.files.json(layout.decision(self.version(attempt))))
+
+    def _gated(self, attempt: int) -> Answer | None:
+        return parse_answer(self.files.json(layout.gate(self.version(attempt))))
 
     @property
     def code(self) -> dict[str, str]:
         """The cycle's own code as it is now: the digest of each file, by its path in the session."""
-        return {
-            a.path: self.files.digest(a.path) or "" for a in documents.newest(self.cycle.artifacts).values()
-        }
+        return {a.path: self.files.digest(a.path) or "" for a in newest(self.cycle.artifacts).values()}
 
     @property
     def is_outdated(self) -> bool:
@@ -208,28 +188,24 @@ class Track:
         found = self.files.json(self.paths.signed(self.cycle.current_iteration))
         if isinstance(found, dict) and self.mark is not None and found.get("mark") == self.mark:
             return True
-        # The version before signed nothing; of another tool there is nothing of ours at all.
-        return unsigned(self.files, self.ended_at) and bool(self.files.names(".rondel"))
-
-    @property
-    def gate_answered(self) -> bool:
-        """Whether an agent was asked about this version, whatever it said."""
-        return self.files.exists(self.gate_part)
+        # The version before signed nothing; of another tool there is nothing of ours at all. v2 has one
+        # time for the whole session.
+        ended_at = self.cycle.completed_at or self.session.updated_at
+        return unsigned(self.files, ended_at) and bool(self.files.names(".rondel"))
 
     @cached_property
     def feedback(self) -> tuple[str, ...]:
         """What a person wanted to be different, oldest first."""
         given = [self.cycle.approval_feedback or ""]
-        for number in range(1, self.attempt):
-            said = _answer(self.files.json(self.paths.decision(*self.where, number)))
-            gate = _answer(self.files.json(self.paths.gate(*self.where, number)))
-            given += [a.comment for a in (said, gate) if a and not a.approved]
+        for attempt in range(1, self.attempt):
+            said = (self._decided(attempt), self._gated(attempt))
+            given += [a.comment for a in said if a and not a.approved]
         return tuple(dict.fromkeys(words for words in given if words.strip()))
 
     @property
     def halted(self) -> bool:
         """Whether a person refused the last version and said nothing to make another one from."""
-        said = _answer(self.files.json(self.paths.decision(*self.where, self.cycle.retry_count)))
+        said = self._decided(self.cycle.retry_count)
         return said is not None and not said.approved and not said.comment.strip()
 
     @property
@@ -239,16 +215,7 @@ class Track:
         return limit - (self.cycle.current_iteration - self.cycle.iterations_before)
 
 
-def unusable(phase: WorkflowPhase, text: str) -> str:
-    """What is wrong with a response of a phase; empty when it can be used."""
-    if not text.strip():
-        return "it is empty"
-    if phase is WorkflowPhase.REVIEW:
-        return parse_verdict(text).error
-    return "" if phase is WorkflowPhase.PLAN else extract(text).error
-
-
-def _answer(found: object) -> Answer | None:
+def parse_answer(found: object) -> Answer | None:
     """An answer file; what is not clearly one of the two words is none."""
     if not isinstance(found, dict) or found.get("answer") not in ("approve", "reject"):
         return None
@@ -275,47 +242,45 @@ class State:
     ask: AskProgram = ask_nobody  # runs it
 
     @cached_property
-    def tracks(self) -> tuple[Track, ...]:
+    def views(self) -> tuple[CycleView, ...]:
         """Every cycle."""
-        if self.session is None:
+        session = self.session
+        if session is None:
             return ()
-        at = self.session.updated_at
-        return tuple(
-            Track(n, c, v2.PATHS if self.flat else Paths(f"{c.type}/"), self.files, self.request, at)
-            for n, c in enumerate(self.session.cycles)
-        )
+        paths = [documents.FLAT if self.flat else Paths(f"{c.type}/") for c in session.cycles]
+        rest = (self.files, self.request)
+        return tuple(CycleView(n, c, session, paths[n], *rest) for n, c in enumerate(session.cycles))
 
     @cached_property
-    def due(self) -> tuple[Track, ...]:
+    def due(self) -> tuple[CycleView, ...]:
         """The cycles that may go on: the first that is not at its end, or every one that waits for none."""
         if self.session is None or self.session.status is WorkflowStatus.CANCELLED:
             return ()
-        open_ = [t for t in self.tracks if t.cycle.status not in FINAL]
+        open_ = [v for v in self.views if v.cycle.status not in FINAL]
         if not self.request.parallel:
             open_ = open_[:1]
-        running = [t for t in open_ if t.cycle.status is WorkflowStatus.IN_PROGRESS]
-        return tuple(t for t in running if ready(self.session, t.cycle))
+        running = [v for v in open_ if v.cycle.status is WorkflowStatus.IN_PROGRESS]
+        return tuple(v for v in running if ready(self.session, v.cycle))
 
     @property
     def foreign(self) -> tuple[str, ...]:
         """The cycles that are completed and that Rondel did not complete."""
-        done = (t for t in self.tracks if t.cycle.status is WorkflowStatus.COMPLETED)
-        return tuple(t.cycle.type for t in done if not t.made)
+        done = (v for v in self.views if v.cycle.status is WorkflowStatus.COMPLETED)
+        return tuple(v.cycle.type for v in done if not v.made)
 
     @property
     def code(self) -> dict[str, str]:
         """Where the code of each completed cycle is, by its path in the project; of v2 the last one."""
         if self.flat:
-            return _last_iteration(
-                self.files, max((t.cycle.current_iteration for t in self.tracks), default=0)
-            )
-        done = (t.cycle for t in self.tracks if t.cycle.status is WorkflowStatus.COMPLETED)
-        return {name: a.path for cycle in done for name, a in documents.newest(cycle.artifacts).items()}
+            last = max((v.cycle.current_iteration for v in self.views), default=0)
+            return _last_iteration(self.files, last)
+        done = (v.cycle for v in self.views if v.cycle.status is WorkflowStatus.COMPLETED)
+        return {name: a.path for cycle in done for name, a in newest(cycle.artifacts).items()}
 
     @property
-    def root(self) -> Path | None:
-        """The repository, where the session is on a disk."""
-        return Path(self.files.place).parents[2] if self.files.place else None
+    def root(self) -> str:
+        """The repository's folder; empty where the session is on no disk."""
+        return self.files.place.removesuffix(self.ref.folder)
 
 
 def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
@@ -330,12 +295,9 @@ def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> Stat
             "restore it, or start another session",
         )
         return State(ref, files, {}, None, request, problems=(missing,))
-    flat = v2.is_v2(raw)
-    session, problem = v2.parse(raw, files) if flat else documents.parse(raw)
-    wrong = documents.wrong_cycles(session) if session is not None and not flat else ""
-    if wrong:
-        session, problem = None, Problem("cycle-invalid", layout.SESSION, wrong, documents.DAMAGED)
+    session, problem = documents.parse(raw, files)
     problems = (problem,) if problem else ()
+    flat = documents.is_v2(raw)
     return State(ref, files, raw, session, request, flat, problems, given.admits, given.ask)
 
 

@@ -5,32 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rondel.model.actions import Action, Ask
+from typing_extensions import override
+
+from rondel.model.actions import Decide
 from rondel.model.changes import Change
+from rondel.model.commands import answering, command_line
 from rondel.model.consent import Brought
 from rondel.model.names import is_safe_name
-from rondel.model.outcomes import Outcome
 from rondel.model.rules import LOWER, Rule, ordered
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
+from rondel.model.summary import Status, Summary
+from rondel.model.times import parse_time
+from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Step, Workflow
 from rondel.workflows.generate import layout
-from rondel.workflows.generate.apply import apply, check
-from rondel.workflows.generate.models import FINAL, SCHEMA_VERSION
-from rondel.workflows.generate.people import retry_failed
-from rondel.workflows.generate.plan import plan
+from rondel.workflows.generate.models import (
+    FINAL,
+    SCHEMA_VERSION,
+    CycleState,
+    WorkflowState,
+    WorkflowStatus,
+)
 from rondel.workflows.generate.profiles.discover import (
     brought_profile,
     is_brought,
     is_installed,
     profile_names,
 )
-from rondel.workflows.generate.prompting import question
 from rondel.workflows.generate.read import CHARS_MAX, ITERATIONS_MAX, State, read
-from rondel.workflows.generate.status import summary
+from rondel.workflows.generate.steps import steps
+from rondel.workflows.generate.transitions import retry_failed
+
+MARKS = {
+    WorkflowStatus.COMPLETED: "✓",
+    WorkflowStatus.IN_PROGRESS: "→",
+    WorkflowStatus.ERROR: "✗",
+    WorkflowStatus.CANCELLED: "-",
+    WorkflowStatus.SKIPPED: "-",
+}
 
 if TYPE_CHECKING:
     import click
@@ -56,60 +69,51 @@ class Generate(Workflow[State]):
             if name.endswith("/") and is_safe_name(plain) and repo.exists(f"{folder}/{layout.SESSION}"):
                 yield SessionRef(self.name, plain, folder)
 
+    @override
     def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
-        """See `Workflow`."""
         return read(files, ref, given)
 
-    def plan(self, state: State) -> Iterable[Action]:
-        """See `Workflow`."""
-        return plan(state)
+    @override
+    def steps(self, state: State) -> Iterable[Step[State]]:
+        return steps(state)
 
-    def prompt(self, state: State, ask: Ask) -> str:
-        """See `Workflow`."""
-        return question(state, ask)
-
-    def check(self, state: State, ask: Ask, text: str) -> str | None:
-        """See `Workflow`."""
-        return check(state, ask, text)
-
-    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """See `Workflow`."""
-        return apply(state, action, outcome)
-
+    @override
     def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
-        """See `Workflow`. A profile of the repository's; one of ours of the same name does without."""
-        root, session = Path(look.root), state.session if state else None
+        """A profile of the repository's; one of ours of the same name does without."""
         if state is None:
-            names = [name for name in profile_names(root) if is_brought(name, root)]
+            names = list(profile_names(look.root))
         else:
-            names = [session.profile_name] if session else []
-        needed = (n for n in names if is_brought(n, root) and (state is None or not is_installed(n)))
-        return [brought_profile(name) for name in needed]
+            names = [state.session.profile_name] if state.session else []
+        brought = (n for n in names if is_brought(n, look.root))
+        return [brought_profile(n) for n in brought if state is None or not is_installed(n)]
 
+    @override
     def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
-        """See `Workflow`. A retry goes on with what ended for want of an answer."""
+        """A retry goes on with what ended for want of an answer."""
         return retry_failed(state, at) if word == "retry" and state.session is not None else ()
 
+    @override
     def documents(self, state: State) -> Iterable[str]:
-        """See `Workflow`."""
         return (layout.SESSION,)
 
+    @override
     def frozen(self, state: State) -> Iterable[str]:
-        """See `Workflow`. Every iteration before the current one, and the complete cycles."""
-        for track in state.tracks:
-            yield from (track.paths.iteration(n) for n in range(1, track.cycle.current_iteration))
-            if track.cycle.status in FINAL and not state.flat:
-                yield track.cycle.type
+        """Every iteration before the current one, and the complete cycles."""
+        for view in state.views:
+            yield from (view.paths.iteration(n) for n in range(1, view.cycle.current_iteration))
+            if view.cycle.status in FINAL and not state.flat:
+                yield view.cycle.type
 
+    @override
     def artifact(self, state: State, number: int | None) -> str | None:
-        """See `Workflow`. The file of the stage that is due, of the current cycle."""
+        """The file of the stage that is due, of the current cycle."""
         if state.session is None:
             return None
-        track = state.tracks[state.session.current_index]
-        return track.file if number is None else track.paths.response(number, track.cycle.phase)
+        view = state.views[state.session.current_index]
+        return view.file if number is None else view.paths.response(number, view.cycle.phase)
 
+    @override
     def settings(self) -> Mapping[str, object]:
-        """See `Workflow`."""
         return {
             "gate": "manual",
             "gates": {},
@@ -118,8 +122,8 @@ class Generate(Workflow[State]):
             "cycles": {},
         }
 
+    @override
     def rules(self) -> Mapping[str, Rule]:
-        """See `Workflow`."""
         return {
             "gate": GATE,
             "gates": GATE,  # each of its entries
@@ -131,12 +135,85 @@ class Generate(Workflow[State]):
             "cycles.*.context_chars_max": OF_A_CYCLE,
         }
 
+    @override
     def commands(self) -> click.Group:
-        """See `Workflow`."""
         from rondel.workflows.generate.commands import command
 
         return command
 
+    @override
     def summary(self, state: State) -> Summary:
-        """See `Workflow`."""
-        return summary(state)
+        session = state.session
+        if session is None:
+            return Summary(state.ref.id, Status.DAMAGED, problems=state.problems, state=dict(state.raw))
+        open_ = [a for a in self.plan(state) if isinstance(a, Decide)]
+        question = open_[0].question if open_ else None
+        failed = next((c for c in session.cycles if c.status is WorkflowStatus.ERROR), None)
+        if failed is not None and not state.due:
+            question = f"{failed.type}: {failed.last_error}"
+        status, command = _standing(state, session, open_)
+        context = session.context
+        title = " ".join(str(context[k]) for k in ("entity", "scope") if context.get(k)) or state.ref.id
+        return Summary(
+            f"{session.profile_name}: {title}",
+            status,
+            phase="complete" if session.status is WorkflowStatus.COMPLETED else session.current.stage_name,
+            done=sum(c.status in FINAL for c in session.cycles),
+            total=len(session.cycles),
+            waiting_for=question,
+            updated_at=parse_time(session.updated_at),
+            problems=state.problems,
+            next=command,
+            state=dict(state.raw) if state.flat else _shown(session),
+            foreign=state.foreign,
+        )
+
+
+def _standing(state: State, session: WorkflowState, open_: Sequence[Decide]) -> tuple[Status, str]:
+    """How the session stands, and the command that goes on with it."""
+    name = state.ref.id
+    match session.status:
+        case WorkflowStatus.COMPLETED:
+            return Status.COMPLETED, command_line("generate", "apply", name) if state.code else ""
+        case WorkflowStatus.CANCELLED | WorkflowStatus.SKIPPED:
+            return Status.CANCELLED, ""
+        case WorkflowStatus.ERROR if not state.due:
+            return Status.FAILED, command_line("generate", "retry", name)
+        case _ if open_:
+            return Status.WAITING, answering(("generate",), name, open_)
+        case _:
+            return Status.ACTIVE, command_line("generate", "run", name)
+
+
+def _shown(session: WorkflowState) -> dict[str, object]:
+    """The document, and what follows from it: the session's status, phase and stage."""
+    current = session.current
+    return {
+        **session.model_dump(mode="json"),
+        "status": session.status.value,
+        "phase": current.phase.value,
+        "stage": current.stage.value,
+        "pending": [c.type for c in session.cycles if c.pending],
+        "stale": [c.type for c in session.cycles if c.stale],
+    }
+
+
+def status_text(session: WorkflowState) -> str:
+    """Where a session stands, cycle by cycle."""
+    lines = [
+        f"Session: {session.session_id}",
+        f"Cycle: {session.current_index + 1}/{len(session.cycles)} ({session.current.type})",
+        f"Phase: {session.current.stage_name}",
+        f"Status: {session.status.name}",
+        "",
+        "Cycles:",
+        *(f"  {_cycle_line(cycle)}" for cycle in session.cycles),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cycle_line(cycle: CycleState) -> str:
+    """One cycle: its mark, its type, how it stands; stale stands beside that."""
+    mark = " " if cycle.pending else MARKS[cycle.status]
+    word = "pending" if cycle.pending else cycle.status.value.replace("_", " ")
+    return f"[{mark}] {cycle.type} ({word}{', stale' if cycle.stale else ''})"

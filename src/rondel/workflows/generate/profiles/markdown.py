@@ -18,18 +18,14 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.resources.abc import Traversable
 from typing import Any, ClassVar
 
-from rondel.errors import RondelError
-from rondel.workflows.generate.context import CycleContext
-from rondel.workflows.generate.models import WorkflowPhase
-from rondel.workflows.generate.profiles.base import PromptPlan, WorkflowProfile
-from rondel.workflows.generate.verdict import FORM
+from typing_extensions import override
 
-WORDS = {
-    WorkflowPhase.PLAN: "planning",
-    WorkflowPhase.GENERATE: "generation",
-    WorkflowPhase.REVIEW: "review",
-    WorkflowPhase.REVISE: "revision",
-}
+from rondel.errors import RondelError
+from rondel.workflows.generate.layout import WORDS
+from rondel.workflows.generate.models import WorkflowPhase
+from rondel.workflows.generate.profiles.base import CycleContext, PromptPlan, WorkflowProfile
+from rondel.workflows.generate.responses import FORM
+
 _HOLE = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _LANGUAGES = {
     "py": "python",
@@ -59,23 +55,32 @@ class MarkdownProfile(WorkflowProfile):
         """Where the Markdown files are."""
         raise NotImplementedError
 
+    @override
     def standards(self, scope: str, context: dict[str, Any]) -> str:
-        """See `WorkflowProfile`."""
         names = self.bundles.get(scope, ())
         parts = [self._text(f"standards/{name}.md").strip() for name in names]
         return "\n\n".join([f"# Standards: {scope}", *parts]) + "\n"
 
+    def missing(self, context: Mapping[str, Any], needed: Mapping[str, str]) -> str:
+        """Which of the needed values are not given, as options; tests need code to test and nothing else."""
+        if context.get("scope") == "tests":
+            if context.get("source_session") or context.get("source_files"):
+                return ""
+            return "scope=tests needs code to test: give --source-session or --source-files"
+        lacking = [f"-c {k.replace('_', '-')}={value}" for k, value in needed.items() if not context.get(k)]
+        return f"{self.name} needs {', '.join(lacking)}" if lacking else ""
+
+    @override
     def plan_prompt(self, cycle: CycleContext) -> PromptPlan:
-        """See `WorkflowProfile`."""
         template = self._text(f"prompts/{WORDS[cycle.phase]}.md")
         sections: dict[str, Callable[[], str]] = {
-            "standards": lambda: _unheaded(cycle.standards),
+            "standards": lambda: re.sub(r"\A# .*\n", "", cycle.standards).strip(),
             "plan": cycle.plan.strip,
             "review": cycle.review.strip,
             "code": lambda: fenced(cycle.code),
             "feedback": lambda: feedback(cycle.feedback),
             "outputs": lambda: _outputs(cycle),
-            "sources": lambda: _sources(cycle),
+            "sources": lambda: f"## Existing code\n\n{fenced(cycle.sources)}" if cycle.sources else "",
             "inputs": lambda: _inputs(cycle),
             "answer": lambda: self._answer(cycle.phase),
             "type": lambda: cycle.type,
@@ -126,15 +131,8 @@ def _block(name: str, text: str) -> str:
 def feedback(said: Iterable[str]) -> str:
     """What a person wanted to be different."""
     points = "\n".join(f"- {' '.join(words.split())}" for words in said if words.strip())
-    return (
-        f"## Feedback\n\nAn earlier version was rejected. Do better in these points:\n\n{points}"
-        if points
-        else ""
-    )
-
-
-def _unheaded(standards: str) -> str:
-    return re.sub(r"\A# .*\n", "", standards).strip()
+    heading = "## Feedback\n\nAn earlier version was rejected. Do better in these points:"
+    return f"{heading}\n\n{points}" if points else ""
 
 
 def _outputs(cycle: CycleContext) -> str:
@@ -144,10 +142,6 @@ def _outputs(cycle: CycleContext) -> str:
         if found.get("files")
     ]
     return "\n\n".join(["## Code it builds on", *parts]) if parts else ""
-
-
-def _sources(cycle: CycleContext) -> str:
-    return f"## Existing code\n\n{fenced(cycle.sources)}" if cycle.sources else ""
 
 
 def _inputs(cycle: CycleContext) -> str:

@@ -1,43 +1,36 @@
 """The process of one profile of the repository: it imports `profile.py` and answers for its hooks.
 
-Started by `rondel.agents.workers` as `python -m … FOLDER`, inside the sandbox where there is one.
+Started by `rondel.agents.workers` as `python -m … FOLDER`, inside the sandbox where there is one. Who asks
+is `discover.ConfinedProfile`.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from rondel.errors import RondelError
+from rondel.model.digests import digest
 from rondel.model.workers import Read
 from rondel.sandbox.serve import serve
-from rondel.workflows.generate.context import CycleContext
+from rondel.workflows.generate.layout import PROFILES
 from rondel.workflows.generate.models import CycleConfig, WorkflowPhase
-from rondel.workflows.generate.profiles.base import PromptPlan, ResponsePlan
-from rondel.workflows.generate.profiles.imported import import_profile
+from rondel.workflows.generate.profiles.base import (
+    CycleContext,
+    LazyFiles,
+    PromptPlan,
+    ResponsePlan,
+    WorkflowProfile,
+)
 
-
-class AskedFiles(Mapping[str, str]):
-    """Files by name; the text of each is asked for when it is used, and once."""
-
-    def __init__(self, shelf: Mapping[str, Any], read: Read) -> None:
-        self._number = shelf["shelf"]
-        self._names = dict.fromkeys(map(str, shelf["names"]))
-        self._read = cache(lambda name: str(read([self._number, name])))
-
-    def __getitem__(self, name: str) -> str:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._read(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+MODULE = "profile.py"
+PLAIN = ("type", "scope", "iteration", "standards", "plan", "review", "response")  # go over as they are
 
 
 def main(folder: Path) -> int:
@@ -76,26 +69,68 @@ def _hooked(profile: Any, question: Mapping[str, Any], read: Read) -> object:
 
 
 def _context(asked: Mapping[str, Any], read: Read) -> CycleContext:
-    """A phase of a cycle, from its JSON."""
+    """A phase of a cycle, from its JSON. The text of a file is asked for when it is used."""
+
+    def files(shelf: Mapping[str, Any]) -> LazyFiles:
+        names = {str(name): str(name) for name in shelf["names"]}
+        return LazyFiles(lambda name: str(read([shelf["shelf"], name])), names, sys.maxsize)
+
     outputs = {
-        name: {"files": found["files"], "artifacts": AskedFiles(found["artifacts"], read)}
+        name: {"files": found["files"], "artifacts": files(found["artifacts"])}
         for name, found in asked["outputs"].items()
     }
     return CycleContext(
-        type=asked["type"],
-        scope=asked["scope"],
+        **{name: asked[name] for name in PLAIN},
         phase=WorkflowPhase(asked["phase"]),
-        iteration=asked["iteration"],
         context={**asked["context"], "cycle_outputs": outputs},
-        standards=asked["standards"],
-        plan=asked["plan"],
-        review=asked["review"],
         feedback=tuple(asked["feedback"]),
-        code=AskedFiles(asked["code"], read),
-        inputs=AskedFiles(asked["inputs"], read),
-        sources=AskedFiles(asked["sources"], read),
-        response=asked["response"],
+        code=files(asked["code"]),
+        inputs=files(asked["inputs"]),
+        sources=files(asked["sources"]),
     )
+
+
+# -- the profile itself -------------------------------------------------------------------------
+
+
+def import_profile(folder: Path) -> WorkflowProfile:
+    """The profile of a folder, imported into this process: whatever it does, it does as this process.
+
+    For the profile's own process, and for its own tests.
+    """
+    return _instance(_import(folder), folder.name)
+
+
+def _import(folder: Path) -> ModuleType:
+    """The module of a profile's folder, under a name of its own."""
+    title = f"rondel_profile_{digest(str(folder.resolve()))[:12]}"
+    spec = importlib.util.spec_from_file_location(title, folder / MODULE)
+    if spec is None or spec.loader is None:
+        raise RondelError(f"{folder / MODULE} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[title] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as e:
+        del sys.modules[title]
+        raise RondelError(f"{folder / MODULE} cannot be imported: {type(e).__name__}: {e}") from e
+    return module
+
+
+def _instance(module: ModuleType, name: str) -> WorkflowProfile:
+    kinds = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, WorkflowProfile)
+        and value.__module__ == module.__name__
+        and not value.__abstractmethods__
+    ]
+    if len(kinds) != 1:
+        raise RondelError(
+            f"{PROFILES}/{name}/{MODULE} must define one class that is a WorkflowProfile; it has {len(kinds)}"
+        )
+    return kinds[0]()
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from rondel.workflows.generate.models import CycleConfig
 from rondel.workflows.generate.profiles.markdown import MarkdownProfile
 
 SCOPES = ("domain", "service", "api", "full", "tests")
 NEEDED = ("entity", "table", "bounded_context", "scope")
-SCOPES = ("domain", "service", "api", "full", "tests")
 
 
 class JpaMt(MarkdownProfile):
@@ -37,22 +38,17 @@ class JpaMt(MarkdownProfile):
         "java_version": "17",
     }
 
+    @override
     def folder(self) -> Traversable:
-        """See `MarkdownProfile`."""
         return files(__name__)
 
+    @override
     def check_context(self, context: dict[str, Any]) -> str:
-        """See `WorkflowProfile`. Tests need code to test; everything else an entity and its table."""
-        if context.get("scope") == "tests":
-            if context.get("source_session") or context.get("source_files"):
-                return ""
-            return "scope=tests needs code to test: give --source-session or --source-files"
-        asked = {key: "|".join(SCOPES) if key == "scope" else "…" for key in NEEDED}
-        missing = [f"-c {k.replace('_', '-')}={value}" for k, value in asked.items() if not context.get(k)]
-        return f"jpa-mt needs {', '.join(missing)}" if missing else ""
+        """Tests need code to test; everything else an entity and its table."""
+        return self.missing(context, {key: "|".join(SCOPES) if key == "scope" else "…" for key in NEEDED})
 
+    @override
     def get_cycles(self, context: dict[str, Any]) -> list[CycleConfig]:
-        """See `WorkflowProfile`."""
         scope = context.get("scope")
         if scope in ("domain", "service", "api", "tests"):
             cycles = [CycleConfig(type=scope, scope=scope)]

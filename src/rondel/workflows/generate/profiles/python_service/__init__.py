@@ -6,6 +6,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from rondel.workflows.generate.models import CycleConfig
 from rondel.workflows.generate.profiles.markdown import MarkdownProfile
 
@@ -34,25 +36,21 @@ class PythonService(MarkdownProfile):
         "python_version": "3.11",
     }
 
+    @override
     def folder(self) -> Traversable:
-        """See `MarkdownProfile`."""
         return files(__name__)
 
+    @override
     def check_context(self, context: dict[str, Any]) -> str:
-        """See `WorkflowProfile`."""
-        if context.get("scope") == "tests":
-            if context.get("source_session") or context.get("source_files"):
-                return ""
-            return "scope=tests needs code to test: give --source-session or --source-files"
-        asked = {"package": "…", "entity": "…", "scope": "|".join(SCOPES)}
-        missing = [f"-c {key}={value}" for key, value in asked.items() if not context.get(key)]
-        if missing:
-            return f"python-service needs {', '.join(missing)}"
+        wrong = self.missing(context, {"package": "…", "entity": "…", "scope": "|".join(SCOPES)})
+        if wrong or context.get("scope") == "tests":
+            return wrong
         package = str(context["package"])
         return "" if package.isidentifier() else f"package={package!r} is no name of a Python package"
 
+    @override
     def get_cycles(self, context: dict[str, Any]) -> list[CycleConfig]:
-        """See `WorkflowProfile`. Each layer rests on those below it."""
+        """Each layer rests on those below it."""
         scope = context.get("scope")
         if scope == "full":
             cycles = [

@@ -1,4 +1,4 @@
-"""Code out of a response: named files, each safe, or the reason why not, by name.
+"""What a response holds: code, in named files that are each safe, or a verdict; or why it cannot be used.
 
 A file is a fenced block with a name, in one of the ways models really write it:
 
@@ -10,22 +10,31 @@ A file is a fenced block with a name, in one of the ways models really write it:
 
 A block without a name is an illustration and is passed over. Whatever is wrong with one
 file makes the whole response unusable: half of an answer is none.
+
+A verdict is the block `@@@REVIEW_META` … `@@@`, read so that nothing passes by accident.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rondel.errors import UnsafePath
 from rondel.model.names import inside, is_safe_name
+from rondel.workflows.generate.models import WorkflowPhase
 
-TEXT_MAX = 5_000_000
+CODE_MAX = 5_000_000  # characters of a response with code
 FILE_MAX = 500_000
 FILES_MAX = 200
 NAME_MAX = 1_000  # a longer word is no path
 LINE_MAX = 4_000  # of the line above a block
+
+OPEN, CLOSE = "@@@REVIEW_META", "@@@"
+FORM = f"{OPEN}\nverdict: PASS\nissues_total: 0\nissues_critical: 0\nmissing_inputs: 0\n{CLOSE}"
+COUNTS = ("issues_total", "issues_critical", "missing_inputs")
+REVIEW_MAX = 2_000_000  # characters of a review
+BLOCKS_MAX = 20
 
 # What stands between blanks is stripped by code: two repetitions side by side would take
 # the square of a line's length.
@@ -44,6 +53,19 @@ _COMMENTS = (
 )
 _NAME = re.compile(r"[^\s`'\"<>|]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,9}")
 _BARE = ("Dockerfile", "Makefile")
+_LINE = re.compile(r"[ \t>]*+[*`-]*+[ \t]*+(\w++)[*`]*+[ \t]*+:(.*)")
+
+
+def unusable(phase: WorkflowPhase, text: str) -> str:
+    """What is wrong with a response of a phase; empty when it can be used."""
+    if not text.strip():
+        return "it is empty"
+    if phase is WorkflowPhase.REVIEW:
+        return parse_verdict(text).error
+    return "" if phase is WorkflowPhase.PLAN else extract(text).error
+
+
+# -- code ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -55,65 +77,58 @@ class CodeFile:
 
 
 @dataclass(frozen=True)
-class Extracted:
-    """The files of a response, or why it cannot be used."""
+class ResponsePlan:
+    """The code to leave for a response; with an error the response is not used."""
 
     files: tuple[CodeFile, ...] = ()
     error: str = ""
 
 
-def extract(text: str) -> Extracted:
+def extract(text: str) -> ResponsePlan:
     """The files of a response. Total: whatever comes, it gives files or an error that names one."""
-    if len(text) > TEXT_MAX:
-        return Extracted(error=f"the response has {len(text)} characters; at most {TEXT_MAX} are read")
+    if len(text) > CODE_MAX:
+        return ResponsePlan(error=f"the response has {len(text)} characters; at most {CODE_MAX} are read")
     lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     found = list(_marked(lines) if any(_MARKER.fullmatch(line) for line in lines) else _fenced(lines))
     return checked(CodeFile(path.removeprefix("./"), body) for path, body in found)
 
 
-def checked(found: Iterator[CodeFile] | list[CodeFile] | tuple[CodeFile, ...]) -> Extracted:
+def checked(found: Iterable[CodeFile]) -> ResponsePlan:
     """The same files when each may be written; else the first reason why not."""
     files: list[CodeFile] = []
     seen: dict[str, str] = {}
     for number, file in enumerate(found, 1):
         if number > FILES_MAX:
-            return Extracted(error=f"there are more than {FILES_MAX} files; give fewer")
+            return ResponsePlan(error=f"there are more than {FILES_MAX} files; give fewer")
         wrong = _wrong(file) or _clash(file.path, seen)
         if wrong:
-            return Extracted(error=wrong)
+            return ResponsePlan(error=wrong)
         seen[file.path.casefold()] = file.path
         files.append(CodeFile(file.path, file.text if file.text.endswith("\n") else f"{file.text}\n"))
     if not files:
-        return Extracted(
+        return ResponsePlan(
             error="there is no code with a file name; put each file into a fenced block "
             "whose first line is a comment with its path, like `// src/Name.java`"
         )
-    return Extracted(tuple(files))
+    return ResponsePlan(tuple(files))
 
 
 def _wrong(file: CodeFile) -> str:
     try:
         plain = inside(file.path, "the file")
+        size = len(file.text.encode())
     except UnsafePath as e:
         return str(e)
+    except UnicodeEncodeError:
+        return f"the file {file.path!r} is not text"
     bad = next((part for part in plain.split("/") if not is_safe_name(part)), None)
     if bad is not None or plain != file.path:
         return f"the file {file.path!r} has no safe name; use letters, digits, '-', '_' and '.' in each part"
     if not file.text.strip():
         return f"the file {file.path!r} is empty; give its whole text"
-    if len(file.text.encode("utf-8", "surrogatepass")) > FILE_MAX:
+    if size > FILE_MAX:
         return f"the file {file.path!r} is larger than {FILE_MAX} bytes; split it"
-    if "\x00" in file.text or not _encodes(file.text):
-        return f"the file {file.path!r} is not text"
-    return ""
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return f"the file {file.path!r} is not text" if "\x00" in file.text else ""
 
 
 def _clash(path: str, seen: dict[str, str]) -> str:
@@ -236,3 +251,71 @@ def _of_line(line: str) -> str | None:
 
 def _looks_like_a_path(word: str) -> bool:
     return len(word) <= NAME_MAX and (bool(_NAME.fullmatch(word)) or word.rsplit("/", 1)[-1] in _BARE)
+
+
+# -- verdicts -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """PASS or FAIL; or what is wrong with the block, in words its author can act on."""
+
+    passed: bool = False
+    counts: tuple[tuple[str, int], ...] = ()
+    error: str = ""
+
+
+def parse_verdict(text: str) -> Verdict:
+    """The verdict of a review. Whatever is not clearly one is an error, never a PASS."""
+    if len(text) > REVIEW_MAX:
+        return Verdict(error=f"the review has {len(text)} characters; at most {REVIEW_MAX} are read")
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    opened = plain.count(OPEN)
+    blocks = list(_blocks(plain.split("\n"))) if opened <= BLOCKS_MAX else []
+    if not blocks or opened != len(blocks):
+        return Verdict(error=f"there is no complete block at its end; end with\n{FORM}")
+    found = [_one_verdict(lines) for lines in blocks]
+    wrong = next((v for v in found if v.error), None)
+    if wrong is not None:
+        return wrong
+    if len({v.passed for v in found}) > 1:
+        return Verdict(error="its verdicts contradict each other; give one block, at the end")
+    return found[-1]
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """The lines of each block, from its opening line to the next closing one."""
+    body: list[str] | None = None
+    for line in lines:
+        mark = line.lstrip(" \t>").rstrip(" \t")
+        if body is None:
+            body = [] if mark == OPEN else None
+        elif mark == CLOSE:
+            yield body
+            body = None
+        else:
+            body.append(line)
+
+
+def _one_verdict(lines: Iterable[str]) -> Verdict:
+    fields: dict[str, str] = {}
+    for line in filter(str.strip, lines):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            return Verdict(error=f"the line {line.strip()!r} of its block is not `name: value`")
+        key, value = match[1].lower(), match[2].strip(" \t")
+        if fields.setdefault(key, value) != value:
+            return Verdict(error=f"its block says {key} twice")
+    word = fields.get("verdict", "").strip("*`\"' ").upper()
+    if word not in ("PASS", "FAIL"):
+        return Verdict(error=f"its verdict is {fields.get('verdict')!r}; it must be PASS or FAIL")
+    counts: list[tuple[str, int]] = []
+    for key in COUNTS:
+        value = fields.get(key, "0")
+        if not re.fullmatch(r"\d{1,6}", value):
+            return Verdict(error=f"{key} is {value!r}; it must be a whole number")
+        counts.append((key, int(value)))
+    open_ = [f"{k}: {n}" for k, n in counts if k != "issues_total" and n]
+    if word == "PASS" and open_:
+        return Verdict(error=f"it says PASS and {', '.join(open_)}; that is a FAIL, or the number is 0")
+    return Verdict(word == "PASS", tuple(counts))
