@@ -11,12 +11,16 @@ from task_support import snapshot, state, task
 from rondel.model.actions import Ask
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.task import graph, read
-from rondel.workflows.task.plan import plan
 from rondel.workflows.task.schema import TaskStatus
+from rondel.workflows.task.workflow import TaskWorkflow
 
 
 def due(tasks: list[dict], extra: dict | None = None) -> list[str]:
-    return [a.title.split(":")[0] for a in plan(state(tasks, extra, run=True)) if isinstance(a, Ask)]
+    return [
+        a.title.split(":")[0]
+        for a in TaskWorkflow().plan(state(tasks, extra, run=True))
+        if isinstance(a, Ask)
+    ]
 
 
 def test_what_waits_for_nothing_is_due_together():
@@ -128,7 +132,7 @@ def test_following_each_change_shows_what_reading_everything_shows(edges, moves)
         files = snapshot(list(bodies.values()), {".rondel/request-1.json": json.dumps({"kind": "run"})})
         followed = read.reread(followed, files, [f".task/{name}.json"])
         whole = read.read(files, followed.ref)
-        assert followed.front == whole.front
+        assert followed.frontier == whole.frontier
         assert followed.tasks == whole.tasks
         assert followed.claims == whole.claims
 

@@ -24,9 +24,8 @@ from rondel.store.written import write_ours
 from rondel.workflows.task import documents as views
 from rondel.workflows.task import ids, layout
 from rondel.workflows.task import read as reading
-from rondel.workflows.task.complexity import Complexity
 from rondel.workflows.task.schema import TaskStatus, new_task, with_status
-from rondel.workflows.task.state import Phase, SessionStatus, State
+from rondel.workflows.task.state import Complexity, Phase, SessionStatus, State
 from rondel.workflows.task.validate import path_problem
 
 TRIES = 100  # how often a race for a name is tried again
