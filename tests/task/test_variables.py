@@ -8,9 +8,8 @@ import pytest
 from task_support import state, step, task
 
 from rondel.model.actions import Run
-from rondel.workflows.task.quoting import compile_command
 from rondel.workflows.task.schema import task_from
-from rondel.workflows.task.variables import Variables, prepare
+from rondel.workflows.task.variables import Variables, compile_command, prepare
 from rondel.workflows.task.workflow import TaskWorkflow
 
 KNOWN = {"v", "id", "parent", "ctx.deep"}

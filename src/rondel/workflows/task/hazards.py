@@ -14,9 +14,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from rondel.workflows.task import programs
 from rondel.workflows.task import words as rules
 from rondel.workflows.task.arithmetic import Numbers
-from rondel.workflows.task.bash import Reference, Tree, descendants, literal, parse, word
+from rondel.workflows.task.bash import (
+    NONE,
+    Held,
+    How,
+    Input,
+    Reference,
+    Taint,
+    Tree,
+    Word,
+    changed,
+    command,
+    descendants,
+    is_many,
+    literal,
+    parse,
+    word,
+)
 from rondel.workflows.task.flows import ARGUMENTS, CONTENT, DEPTH_MAX, NAMES, Flow
-from rondel.workflows.task.values import NONE, Held, How, Input, Taint, Word, changed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -119,7 +134,7 @@ class _Inspection:
     # -- simple commands ----------------------------------------------------------------
 
     def _on_command(self, node: Node) -> None:
-        parts, words = self.flow.command(node)
+        parts, words = command(self.tree, node)
         full = [
             replace(w, taint=self.flow.argument(p), first=self.flow.beginning(p))
             for p, w in zip(parts, words, strict=True)
@@ -321,7 +336,7 @@ class _Inspection:
 
     def _word(self, part: Node) -> Word:
         text = literal(self.tree, part)
-        many = self.flow.is_many(part)
+        many = is_many(self.tree, part)
         return Word(text, text or "", many=many, taint=self.flow.argument(part))
 
     def _on_declaration_command(self, node: Node) -> None:

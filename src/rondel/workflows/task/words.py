@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from rondel.workflows.task import interpreters, programs
-from rondel.workflows.task.values import Input, Word
+from rondel.workflows.task import programs
+from rondel.workflows.task.bash import Input, Word
 
 
 def base(text: str) -> str:
@@ -221,9 +221,9 @@ def problem(words: Sequence[Word], given: Input) -> str:
     if given.any_file and name not in programs.READERS_OF_CODE:
         return f"{name}, which may run a file that a value was written to"
     if name in programs.SHELLS | programs.LANGUAGES | programs.READERS_OF_CODE:
-        return interpreters.problem(name, words, given)
+        return programs.interpreter_problem(name, words, given)
     if name in ("source", "."):
-        return interpreters.script_file(name, words[1:], given)
+        return programs.script_file(name, words[1:], given)
     has_value = bool(given.fed or given.written) or any(w.taint for w in words)
     has_script = any("$" in (w.text or "") for w in words[1:])  # which may use a variable that holds a value
     if name in programs.OF_BASH or (name in programs.RUN_WHAT_THEY_GET and (has_value or has_script)):
