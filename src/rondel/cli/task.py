@@ -278,7 +278,7 @@ def reopen(task_ids: tuple[str, ...], reason: str, session: str | None) -> None:
 
 def _one_leaf(hall: Hall, ref: SessionRef, state: State, task_id: str) -> str:
     """The one task that is meant, which nobody works on now."""
-    found = ids.resolve(task_id, state.tasks, ids.index(state.graph.order)) or task_id
+    found = ids.finder(state.graph.order)(task_id) or task_id
     _known(state, found)
     if found in state.graph.children:
         under = ", ".join(state.graph.children[found])

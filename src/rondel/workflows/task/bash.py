@@ -260,6 +260,11 @@ class Word:
     first: Taint = NONE  # the values that it may begin with
 
 
+def taints(words: Iterable[Word]) -> Taint:
+    """The values in any of these words."""
+    return NONE.union(*(w.taint for w in words))
+
+
 class Input(NamedTuple):
     """What a command may read besides its words."""
 

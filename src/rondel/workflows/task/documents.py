@@ -40,9 +40,7 @@ _LEGEND = """\
 
 def is_drawn(state: State) -> bool:
     """Whether the documents show what the task files say."""
-    todo, plan_ = _texts(state)
-    shown = (state.views.todo, state.views.plan) == (digest(todo), digest(plan_))
-    return shown and not session_differs(state)
+    return state.views == tuple(map(digest, _texts(state))) and not session_differs(state)
 
 
 def due_now(state: State) -> bool:
@@ -62,8 +60,7 @@ def _texts(state: State) -> tuple[str, str]:
 
 def draw(state: State) -> list[Change]:
     """The changes that make the documents show what the task files say."""
-    todo, plan_ = _texts(state)
-    wanted = [(layout.TODO, todo, state.views.todo), (layout.PLAN, plan_, state.views.plan)]
+    wanted = zip((layout.TODO, layout.PLAN), _texts(state), state.views, strict=True)
     changes: list[Change] = [text(path, new, view=True) for path, new, old in wanted if digest(new) != old]
     if session_differs(state):
         changes.append(Edit(layout.SESSION, lambda body: with_progress(body, state)))

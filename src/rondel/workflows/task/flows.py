@@ -12,28 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
 
-from rondel.workflows.task import programs
+from rondel.workflows.task import bash, programs
 from rondel.workflows.task import words as rules
-from rondel.workflows.task.bash import (
-    EXPANSIONS,
-    NONE,
-    Held,
-    How,
-    Taint,
-    Tree,
-    Word,
-    changed,
-    command,
-    descendants,
-    is_arithmetic,
-    is_many,
-    is_pattern,
-    literal,
-    operator,
-    parse,
-    pieces,
-    redirects,
-)
+from rondel.workflows.task.bash import EXPANSIONS, NONE, Held, How, Taint, Tree, Word, changed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -93,11 +74,11 @@ class Flow:
     depth: int = 0  # of a script within a script
 
     def __post_init__(self) -> None:
-        self.nodes = list(descendants(self.tree.root))
+        self.nodes = list(bash.descendants(self.tree.root))
         self.answers: dict[tuple[str, int], Taint] = {}
         self.held: dict[str, Taint] = dict(self.outer)
         self.functions = self._functions()
-        self.calls = [(node, *command(self.tree, node)) for node in self.nodes if node.type == "command"]
+        self.calls = [(node, *bash.command(self.tree, node)) for node in self.nodes if node.type == "command"]
         self._exports = False
         self.assignments = [*self._assignments()]
         self.assigned = frozenset(a.variable for a in self.assignments)
@@ -149,19 +130,20 @@ class Flow:
     @_remembered
     def argument(self, part: Node) -> Taint:
         """The values in a word of a command, which is split where it is in no quotes."""
-        found = changed(self.sources(part), self.splits_by if is_many(self.tree, part) else How.WHOLE)
-        piped = [n for n in descendants(part) if n.type == "process_substitution"]
+        is_many = bash.is_many(self.tree, part)
+        found = changed(self.sources(part), self.splits_by if is_many else How.WHOLE)
+        piped = [n for n in bash.descendants(part) if n.type == "process_substitution"]
         found |= frozenset(h for pipe in piped for h in self.within(pipe))
-        if is_pattern(self.tree, part) or (is_many(self.tree, part) and (found or self._has_pattern)):
+        if bash.is_pattern(self.tree, part) or (is_many and (found or self._has_pattern)):
             found |= changed(self.held.get(NAMES, NONE))
         return found
 
     def beginning(self, part: Node) -> Taint:
         """The values that a word, or one that it is split into, may begin with."""
-        if is_many(self.tree, part):
+        if bash.is_many(self.tree, part):
             return self.argument(part)
         found: set[Held] = set()
-        for piece in pieces(part):
+        for piece in bash.pieces(part):
             if piece.type in (*EXPANSIONS, "command_substitution"):
                 found |= self.sources(piece)
                 continue
@@ -210,7 +192,7 @@ class Flow:
     def within(self, node: Node) -> Taint:
         """Every value that anything in a node has to do with."""
         found = {r.name for r in self.tree.within(node)}
-        for part in descendants(node):
+        for part in bash.descendants(node):
             if part.type in EXPANSIONS:
                 found |= {h.name for h in self._expanded(part)}
             elif part.type == "declaration_command" or (
@@ -232,10 +214,10 @@ class Flow:
             return self.printed(node.named_children[-1])
         if node.type != "command":
             return self.within(node) | changed(self.fed_to(node)) | changed(self._content(node))
-        parts, words = command(self.tree, node)
+        parts, words = bash.command(self.tree, node)
         name = words[0].text if words and words[0].text not in self.functions else None
         found = self.fed_to(node)
-        if self.is_bash and rules.prints_its_words(words) and not redirects(node):
+        if self.is_bash and rules.prints_its_words(words) and not bash.redirects(node):
             return changed(found.union(*(self.argument(p) for p in parts[1:])), How.WORDS)
         if name == "cat" and len(words) == 1:
             return changed(found, How.WORDS)
@@ -279,18 +261,18 @@ class Flow:
 
     def _redirected_into(self, node: Node, of: Node) -> Taint | None:
         found = None
-        for redirect in redirects(node):
+        for redirect in bash.redirects(node):
             if redirect.start_byte <= of.start_byte < redirect.end_byte:
                 return None  # what stands in a redirection does not read from it
             if redirect.type in ("herestring_redirect", "heredoc_redirect"):
                 found = changed(self.sources(redirect), How.WORDS)
-            elif redirect.type == "file_redirect" and "<" in operator(self.tree, redirect):
+            elif redirect.type == "file_redirect" and "<" in bash.operator(self.tree, redirect):
                 found = self._read_from(redirect)
         return found
 
     def _read_from(self, redirect: Node) -> Taint:
         target = redirect.child_by_field_name("destination")
-        if target is None or "&" in operator(self.tree, redirect):
+        if target is None or "&" in bash.operator(self.tree, redirect):
             return self.everything()
         if target.type == "process_substitution":
             return frozenset(h for child in target.named_children for h in self.printed(child))
@@ -311,24 +293,24 @@ class Flow:
     def _is_redirected_for_good(self, sign: str) -> bool:
         """Whether `exec` with a redirection but without a command changes what the script reads or writes."""
         return any(
-            sign in operator(self.tree, redirect)
+            sign in bash.operator(self.tree, redirect)
             for node, _, words in self.calls
             if [w.text for w in words] == ["exec"] and node.parent is not None
-            for redirect in redirects(node.parent)
+            for redirect in bash.redirects(node.parent)
         )
 
     # -- files ---------------------------------------------------------------------------
 
     def _files(self) -> None:
         for node in self.nodes:
-            for redirect in redirects(node):
-                if redirect.type == "file_redirect" and ">" in operator(self.tree, redirect):
+            for redirect in bash.redirects(node):
+                if redirect.type == "file_redirect" and ">" in bash.operator(self.tree, redirect):
                     body = node.child_by_field_name("body") or node
                     is_exec = self.tree.of(body) == "exec"
                     found = self.everything() if is_exec else self.printed(body) | self.within(body)
                     targets = redirect.children_by_field_name("destination")[:1]
                     if not any(t.type == "process_substitution" for t in targets):
-                        self._write(found, [literal(self.tree, t) for t in targets])
+                        self._write(found, [bash.literal(self.tree, t) for t in targets])
         for node, parts, words in self.calls:
             self._files_of(node, parts, words)
 
@@ -364,7 +346,7 @@ class Flow:
     def _nested_files(self, node: Node, parts: list[Node], words: list[Word]) -> None:
         at = next((n for n, w in enumerate(words) if rules.base(w.text or "") in programs.SHELLS), 0)
         script = rules.shell_script(words[at:])
-        tree = parse(words[at + script].text or "", ()) if script is not None else None
+        tree = bash.parse(words[at + script].text or "", ()) if script is not None else None
         if tree is not None and self.depth < DEPTH_MAX:
             given = NONE.union(*(self.argument(p) for p in parts))
             inner = self.nested(tree, given, self.fed_to(node), is_bash=False)
@@ -388,7 +370,7 @@ class Flow:
 
     def _assignments(self) -> Iterator[Assignment]:
         for node in self.nodes:
-            if node.type == "variable_assignment" and not is_arithmetic(self.tree, node.parent):
+            if node.type == "variable_assignment" and not bash.is_arithmetic(self.tree, node.parent):
                 name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
                 variable = re.split(r"[\[+]", self.tree.of(name or node), maxsplit=1)[0]
                 yield self._assignment(variable, (value,) if value is not None else ())

@@ -44,8 +44,8 @@ class Graph:
 def build(tasks: Mapping[str, Task]) -> Graph:
     """The graph of a session's tasks."""
     ordered = sorted(tasks, key=ids.order)
-    by_numbers = ids.index(ordered)
-    parent = {t: p for t in ordered if (p := parent_in(tasks[t], tasks, by_numbers)) is not None}
+    find = ids.finder(ordered)
+    parent = {t: p for t in ordered if (p := _parent(tasks[t], find)) is not None}
     children: dict[str, list[str]] = {}
     for task_id in ordered:
         if task_id in parent:
@@ -55,7 +55,7 @@ def build(tasks: Mapping[str, Task]) -> Graph:
     direct: dict[str, tuple[str, ...]] = {}
     missing: dict[str, tuple[str, ...]] = {}
     for task_id in ordered:
-        found = [(d, ids.resolve(d, tasks, by_numbers)) for d in tasks[task_id].depends_on]
+        found = [(d, find(d)) for d in tasks[task_id].depends_on]
         direct[task_id] = tuple(r for _, r in found if r is not None)
         lost = tuple(d for d, r in found if r is None)
         if lost:
@@ -79,10 +79,10 @@ def build(tasks: Mapping[str, Task]) -> Graph:
     )
 
 
-def parent_in(task: Task, tasks: Mapping[str, Task], by_numbers: Mapping[ids.Numbers, str]) -> str | None:
+def _parent(task: Task, find: ids.Find) -> str | None:
     """The parent of a task that exists: the one it names, else the one its id names."""
     for name in (task.parent, ids.parent_of(task.id)):
-        found = ids.resolve(name, tasks, by_numbers) if name else None
+        found = find(name) if name else None
         if found is not None and found != task.id:
             return found
     return None
@@ -125,7 +125,7 @@ def _behind(
 
 @dataclass(frozen=True)
 class Frontier:
-    """Where the work is: which leaves could run now, run, are done or stand still.
+    """Where the work is: which leaves could run now, which do, and how many are done.
 
     Moving one leaf costs what depends on it, not the size of the session.
     """
@@ -133,7 +133,6 @@ class Frontier:
     open_needs: Mapping[str, int]
     ready: tuple[Entry, ...]  # pending, everything before them completed
     active: tuple[Entry, ...]
-    blocked: frozenset[str]
     completed: int
 
     def moved(self, graph: Graph, leaf: str, old: TaskStatus, tasks: Mapping[str, Task]) -> Frontier:
@@ -163,7 +162,6 @@ class Frontier:
             open_needs=open_needs,
             ready=tuple(ready),
             active=tuple(active),
-            blocked=self.blocked - {leaf} if new is not TaskStatus.BLOCKED else self.blocked | {leaf},
             completed=self.completed + (new is TaskStatus.COMPLETED) - (old is TaskStatus.COMPLETED),
         )
 
@@ -183,7 +181,6 @@ def frontier(graph: Graph, tasks: Mapping[str, Task]) -> Frontier:
         open_needs=open_needs,
         ready=tuple(sorted(graph.entry(t) for t in pending if not open_needs[t])),
         active=tuple(sorted(graph.entry(t) for t in graph.leaves if tasks[t].status is TaskStatus.ACTIVE)),
-        blocked=frozenset(t for t in graph.leaves if tasks[t].status is TaskStatus.BLOCKED),
         completed=len(done),
     )
 

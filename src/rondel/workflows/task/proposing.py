@@ -141,10 +141,10 @@ def _plan(state: State, entries: list[Document]) -> Proposal:
         if task_id in taken or task_id in new:
             return Proposal(error=f"the id {task_id} is there already; use new ids")
         new[task_id] = document(task_id, entry)
-    by_numbers = ids.index(taken)
+    find = ids.finder(taken)
     for task_id, made in new.items():
         above = ids.parent_of(task_id)
-        if above and (there := ids.resolve(above, state.tasks, by_numbers)):
+        if above and (there := find(above)):
             words = f"{task_id} would be a subtask of {there}, which is there already"
             return Proposal(error=f"{words}; propose new main tasks: {ids.next_main(taken)} …")
         if above in new:

@@ -29,7 +29,6 @@ from rondel.workflows.task.state import (
     State,
     Try,
     TryStatus,
-    Views,
     Work,
     upgraded,
 )
@@ -355,6 +354,5 @@ def _answer(files: Snapshot, name: str) -> str:
     return answer if isinstance(answer, str) else ""
 
 
-def _views(files: Snapshot) -> Views:
-    """The generated documents."""
-    return Views(files.digest(layout.TODO), files.digest(layout.PLAN))
+def _views(files: Snapshot) -> tuple[str | None, str | None]:
+    return files.digest(layout.TODO), files.digest(layout.PLAN)

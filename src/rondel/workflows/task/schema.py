@@ -99,9 +99,14 @@ class Task:
     notes: tuple[Note, ...] = ()
 
     @property
+    def body(self) -> Mapping[str, object]:
+        """The task in its document."""
+        return _inner(self.document, self.inner)
+
+    @property
     def stated(self) -> TaskStatus:
         """The status that its file says; `status` is the one that counts."""
-        return _status(_inner(self.document, self.inner).get("status"))[0]
+        return _status(self.body.get("status"))[0]
 
     @property
     def mark(self) -> object:
@@ -121,13 +126,12 @@ class Task:
 
     @property
     def _completion(self) -> Mapping[str, object]:
-        meta = _mapping(_inner(self.document, self.inner).get("meta"))
-        return _mapping(meta.get(COMPLETION))
+        return _mapping(_mapping(self.body.get("meta")).get(COMPLETION))
 
     @property
     def properties(self) -> Mapping[str, object]:
         """What a reference in its texts may name: its fields, those of its context and of its meta."""
-        body = _inner(self.document, self.inner)
+        body = self.body
         named: dict[str, object] = {
             "id": self.id,
             "title": self.title,

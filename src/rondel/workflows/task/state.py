@@ -127,14 +127,6 @@ class Claim(StrEnum):
 
 
 @dataclass(frozen=True)
-class Views:
-    """What the generated documents are now, by digest."""
-
-    todo: str | None = None
-    plan: str | None = None
-
-
-@dataclass(frozen=True)
 class State:
     """A session."""
 
@@ -153,7 +145,7 @@ class State:
     work: Mapping[str, Work]
     answers: Mapping[str, str]  # decisions by file name
     proposals: frozenset[str]
-    views: Views
+    views: tuple[str | None, str | None]  # the list and the plan as they are now, by digest
     allowed: Container[str]
     is_marked: bool  # the newest marker is this session's: it is the active one
     markers: int = 1  # how many sessions have one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -11,6 +11,7 @@ from rondel.errors import UnsafePath
 from rondel.model.names import inside, is_safe_name
 from rondel.workflows.task import ids
 from rondel.workflows.task.graph import Graph, cycles
+from rondel.workflows.task.preanalysis import OnError
 from rondel.workflows.task.schema import Task
 from rondel.workflows.task.variables import Variables, prepare
 
@@ -48,10 +49,15 @@ def validate(
         if t.id in tasks
     ]
     found += _same_numbers(tasks)
-    by_numbers = ids.index(graph.order)
-    for task_id in graph.order:
-        found += one(tasks[task_id])
-        found += _relations(tasks[task_id], tasks, graph, by_numbers, unread)
+    find, find_unread = ids.finder(graph.order), ids.finder(unread)
+
+    def why_not(task_id: str) -> str:
+        """Why a task that is named is none: its file is missing, or it is there and cannot be read."""
+        there = find_unread(task_id)
+        return f"{unread[there]} cannot be read" if there else f"there is no {task_id}.json"
+
+    for task in (tasks[task_id] for task_id in graph.order):
+        found += [*one(task), *_relations(task, graph, find, why_not)]
     for cycle in cycles(graph):
         way = " → ".join([*cycle, cycle[0]])
         leaf = next((t for t in cycle if t in graph.needs), cycle[0])  # only leaves can be stopped
@@ -94,18 +100,11 @@ def _id(task: Task) -> Iterable[Violation]:
 
 
 def _focus(task: Task) -> Iterable[str]:
-    body = task.document
-    for name in task.inner:
-        deeper = body.get(name)
-        body = deeper if isinstance(deeper, Mapping) else body
-    context = body.get("context")
+    context = task.body.get("context")
     given = context.get("focus_paths") if isinstance(context, Mapping) else None
     if given is not None and not isinstance(given, list):
         yield "context.focus_paths must be a list of paths"
-    for path in given if isinstance(given, list) else ():
-        words = path_problem(path)
-        if words:
-            yield words
+    yield from filter(None, map(path_problem, given if isinstance(given, list) else ()))
 
 
 def path_problem(path: object) -> str | None:
@@ -131,45 +130,27 @@ def flow_problems(task: Task) -> list[str]:
     outputs: dict[str, str] = {}
     properties = task.properties
     for number, step in enumerate(task.steps, start=1):
-        if step.unusable:
-            if step.on_error != "skip_optional":
-                found.append(f"step {number}: {step.unusable}")
-        else:
+        problem = step.unusable if step.on_error is not OnError.SKIP else ""
+        if not step.unusable:
             problem = prepare(step.scripts, Variables(properties, outputs)).problem
-            if problem:
-                found.append(f"step {number}: {problem}")
+        if problem:
+            found.append(f"step {number}: {problem}")
         if step.output_to:
             outputs[step.output_to] = ""
     return found
 
 
 def _relations(
-    task: Task,
-    tasks: Mapping[str, Task],
-    graph: Graph,
-    by_numbers: Mapping[ids.Numbers, str],
-    unread: Mapping[str, str],
+    task: Task, graph: Graph, find: ids.Find, why_not: Callable[[str], str]
 ) -> Iterable[Violation]:
     for name in dict.fromkeys([task.parent, ids.parent_of(task.id)]):
-        if name and ids.resolve(name, tasks, by_numbers) is None:
-            yield Violation(
-                task.file, "parent-exists", f"{task.id} has the parent {name}, and {_not_there(name, unread)}"
-            )
+        if name and find(name) is None:
+            words = f"{task.id} has the parent {name}, and {why_not(name)}"
+            yield Violation(task.file, "parent-exists", words)
     above = graph.parent.get(task.id)
     if above is not None and above in graph.parent:
-        yield Violation(
-            task.file, "depth", f"{task.id} is under {above}, which is a subtask itself", stops=True
-        )
+        words = f"{task.id} is under {above}, which is a subtask itself"
+        yield Violation(task.file, "depth", words, stops=True)
     for lost in graph.missing.get(task.id, ()):
-        yield Violation(
-            task.file,
-            DEPENDS_ON,
-            f"{task.id} depends on {lost}, and {_not_there(lost, unread)}",
-            stops=True,
-        )
-
-
-def _not_there(task_id: str, unread: Mapping[str, str]) -> str:
-    """Why a task that is named is none: its file is missing, or it is there and cannot be read."""
-    found = ids.resolve(task_id, unread, ids.index(unread))
-    return f"{unread[found]} cannot be read" if found else f"there is no {task_id}.json"
+        words = f"{task.id} depends on {lost}, and {why_not(lost)}"
+        yield Violation(task.file, DEPENDS_ON, words, stops=True)

@@ -202,12 +202,12 @@ def compile_command(
     tree = parse(command, meant)
     if tree is None:
         return _unreadable(command, meant, known)
-    report = inspect(tree, exported)
-    if report.problems:
-        return Script(command, problems=report.problems)
+    problems, options = inspect(tree, exported)
+    if problems:
+        return Script(command, problems=problems)
     names = tuple(dict.fromkeys(r.name for r in meant))
     variables = {name: f"{VARIABLE}{first + number}" for number, name in enumerate(names)}
-    return Script(_rewritten(command, tree, variables), names, (), report.options)
+    return Script(_rewritten(command, tree, variables), names, (), options)
 
 
 def _mentions(command: str, exported: Container[str]) -> bool:
