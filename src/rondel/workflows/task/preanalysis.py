@@ -49,53 +49,53 @@ def steps_from(value: object) -> tuple[tuple[AnalysisStep, ...], list[str]]:
         return (), []
     if not isinstance(value, list):
         return (), ["pre_analysis must be a list of steps"]
-    steps, problems = [], []
+    steps: list[AnalysisStep] = []
+    problems: list[str] = []
     for number, entry in enumerate(value, start=1):
-        step, wrong = _step(number, entry)
+        wrong: list[str] = []
+        steps.append(_step(number, entry, wrong))
         problems += [f"step {number}: {words}" for words in wrong]
-        steps.append(step)
     return tuple(steps), problems
 
 
-def _step(number: int, entry: object) -> tuple[AnalysisStep, list[str]]:
+def _step(number: int, entry: object, wrong: list[str]) -> AnalysisStep:
+    """One step; what is wrong with how it is written goes to `wrong`."""
     if not isinstance(entry, Mapping):
-        words = "it must be an object with step, action and command"
-        return AnalysisStep(f"step-{number}", "", (), (), None, OnError.FAIL, "", words), [words]
-    wrong = [f"{k} is missing" for k in ("step", "action") if not isinstance(entry.get(k), str | int)]
-    commands, command_problems = _commands(entry)
+        wrong.append("it must be an object with step, action and command")
+        return AnalysisStep(f"step-{number}", "", (), (), None, OnError.FAIL, "", wrong[0])
+    wrong += [f"{k} is missing" for k in ("step", "action") if not isinstance(entry.get(k), str | int)]
+    commands = _commands(entry, wrong)
     scripts = tuple(script for c in commands if (script := script_of(c)) is not None)
-    unusable = ""
-    if not commands:
-        unusable = "it has no command"
-    elif len(scripts) < len(commands):
+    unusable = "" if commands else "it has no command"
+    if len(scripts) < len(commands):
         strange = next(c for c in commands if script_of(c) is None)
         unusable = f"{strange[:80]!r} is not a bash(…) command"
-        command_problems.append(unusable)
-    on_error, error_problems = _on_error(entry.get("on_error"))
+        wrong.append(unusable)
+    on_error = _on_error(entry.get("on_error"), wrong)
     output_to = entry.get("output_to")
     if output_to is not None and not (isinstance(output_to, str) and _NAME.match(output_to)):
-        error_problems.append(f"output_to must be a name of letters, digits and _, not {output_to!r}")
+        wrong.append(f"output_to must be a name of letters, digits and _, not {output_to!r}")
         output_to = None
     given = entry.get("success_criteria")
     criteria = "" if given is None else given if isinstance(given, str) else json.dumps(given)
     unchecked = criteria_problem(criteria)
     if unchecked is not None:
-        error_problems.append(unchecked)
+        wrong.append(unchecked)
         unusable = unusable or unchecked
     name = str(entry.get("step") or f"step-{number}")
-    step = AnalysisStep(
-        name, str(entry.get("action") or name), commands, scripts, output_to, on_error, criteria, unusable
-    )
-    return step, [*wrong, *command_problems, *error_problems]
+    action = str(entry.get("action") or name)
+    return AnalysisStep(name, action, commands, scripts, output_to, on_error, criteria, unusable)
 
 
-def _commands(entry: Mapping[object, object]) -> tuple[tuple[str, ...], list[str]]:
+def _commands(entry: Mapping[object, object], wrong: list[str]) -> tuple[str, ...]:
     command, commands = entry.get("command"), entry.get("commands")
     if isinstance(command, str) and command.strip():
-        return (command,), []
+        return (command,)
     if isinstance(commands, list) and commands and all(isinstance(c, str) for c in commands):
-        return tuple(str(c) for c in commands), ["command is missing ('commands' is read instead)"]
-    return (), ["command is missing"]
+        wrong.append("command is missing ('commands' is read instead)")
+        return tuple(commands)
+    wrong.append("command is missing")
+    return ()
 
 
 def script_of(command: str) -> str | None:
@@ -114,15 +114,12 @@ def script_of(command: str) -> str | None:
     return None
 
 
-def _on_error(value: object) -> tuple[OnError, list[str]]:
-    if value is None:
-        return OnError.FAIL, []
-    strategy = next((s for s in OnError if s == value), None)
-    if strategy is not None:
-        return strategy, []
-    words = f"on_error is {value!r}, not one of {', '.join(OnError)}"
-    known = _OTHER_ON_ERROR.get(str(value))
-    return (known, [f"{words}; read as {known}"]) if known else (OnError.FAIL, [f"{words}; read as fail"])
+def _on_error(value: object, wrong: list[str]) -> OnError:
+    found = OnError.FAIL if value is None else next((s for s in OnError if s == value), None)
+    if found is None:
+        found = _OTHER_ON_ERROR.get(str(value), OnError.FAIL)
+        wrong.append(f"on_error is {value!r}, not one of {', '.join(OnError)}; read as {found}")
+    return found
 
 
 def criteria_problem(criteria: str) -> str | None:
