@@ -91,7 +91,7 @@ def active(root: Path) -> str | None:
 def switch(
     root: Path, session_id: str, is_known: Callable[[SessionRef], bool] = lambda _: True
 ) -> str | None:
-    """Make a session the active one; gives the one that was.
+    """Make a session the active one; returns the one that was.
 
     One rename: at no moment is there none, or two. In one that is not known nothing is written: that
     it is not the active one any more is said by the marker.
@@ -258,22 +258,22 @@ def _as_container(inner: tuple[str, ...] = ()) -> Changing:
 
 # -- doctor -----------------------------------------------------------------------------
 
-Mend = Callable[[], None]
+Fix = Callable[[], None]
 
 
 def doctor(root: str, *, repair: Repairs) -> list[tuple[str, Problem]]:
     """What is wrong with markers, session files and the hierarchy; repaired where `repair` says so."""
     found: list[tuple[str, Problem]] = []
     home = Path(root)
-    for session, problem, mend in [*_markers(home), *_sessions(home)]:
+    for session, problem, fix in [*_markers(home), *_sessions(home)]:
         if done := repair(session):
-            mend()
+            fix()
         words = f"{problem.repair}: `rondel doctor --repair` does it"
         found.append((session, replace(problem, repair=words, repaired=done)))
     return found
 
 
-def _markers(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
+def _markers(root: Path) -> Iterator[tuple[str, Problem, Fix]]:
     """Markers of sessions that are gone, and more than one."""
     alive = []
     for name in markers(root):
@@ -290,7 +290,7 @@ def _markers(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
             yield f"task:{name}", problem, partial(pause, root, name)
 
 
-def _sessions(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
+def _sessions(root: Path) -> Iterator[tuple[str, Problem, Fix]]:
     for ref in reading.sessions(DiskSnapshot(root)):
         state = state_of(root, ref)
         folder = root / ref.folder
@@ -299,7 +299,7 @@ def _sessions(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
             problem = Problem("session-file", layout.SESSION, words, "write it anew from what the tasks show")
             yield ref.name, problem, partial(_rewrite_session, folder, state)
         for path, words, change in _hierarchy(state):
-            yield ref.name, Problem("hierarchy", path, words, "mend it"), partial(_mend, folder, path, change)
+            yield ref.name, Problem("hierarchy", path, words, "mend it"), partial(_fix, folder, path, change)
 
 
 def _rewrite_session(folder: Path, state: State) -> None:
@@ -310,7 +310,7 @@ def _rewrite_session(folder: Path, state: State) -> None:
     _edit(folder, layout.SESSION, lambda _: body)
 
 
-def _mend(folder: Path, path: str, change: Changing) -> None:
+def _fix(folder: Path, path: str, change: Changing) -> None:
     _keep(folder, path, move=False)
     _edit(folder, path, change)
 

@@ -115,7 +115,8 @@ class TaskWorkflow(Workflow[State]):
     @override
     def uses(self, state: State, name: str) -> bool:
         """A task that is not over works in the copy of its latest round."""
-        return any(t.status in OPEN and name == state.workspace_name(t.id) for t in state.tasks.values())
+        meant = (state.tasks.get(task_id) for task_id in (name, name.rpartition("-")[0]))
+        return any(t is not None and t.status in OPEN and name == state.workspace_name(t.id) for t in meant)
 
     @override
     def artifact(self, state: State, number: int | None) -> str | None:

@@ -74,11 +74,11 @@ def of_task(
 ) -> Callable[[State, Outcome], Sequence[Change]]:
     """What a step leaves of a task, as that is when the step ends; nothing where it is gone meanwhile."""
 
-    def leave(state: State, outcome: Outcome) -> Sequence[Change]:
+    def write_now(state: State, outcome: Outcome) -> Sequence[Change]:
         task = state.tasks.get(task_id)
         return write(state, task, outcome) if task is not None else ()
 
-    return leave
+    return write_now
 
 
 # -- what the agent is asked ------------------------------------------------------------
