@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from harness import REF, hall, repository, start
 from small import Small, SmallWorkflow
-from support.faults import die_at, in_child, points_of
-from support.runtime import run_of
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.api import Hall
@@ -24,6 +22,8 @@ from rondel.model.actions import Action
 from rondel.model.changes import Change
 from rondel.model.outcomes import Ended
 from rondel.store import disk
+from rondel.testing.faults import die_at, in_child, points_of
+from rondel.testing.kills import run_of
 from rondel.testing.scripted import Scripted
 from support.power import PowerDisk
 

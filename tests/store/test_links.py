@@ -428,7 +428,7 @@ ALLOWED = {
     **dict.fromkeys(
         (
             *("cli/demo.py", "cli/demo_generate.py", "cli/demo_review.py", "workflows/generate/commands.py"),
-            *("cli/main.py", "plugin/__main__.py", "plugin/commands.py", "workflows/task/prompts.py"),
+            *("cli/main.py", "plugin/__main__.py", "plugin/commands.py", "workflows/task/working.py"),
             *("workflows/feature/prompt.py", "workflows/review/prompting.py", "workflows/review/team.py"),
             *("workflows/generate/steps.py", "workflows/generate/profiles/markdown.py"),
             *("workflows/generate/profiles/discover.py", "workflows/cycle/prompting.py"),

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support.faults import points_of
 
 from rondel.store import disk, files
 from rondel.store.journal import Journal
 from rondel.store.snapshot import DiskSnapshot
+from rondel.testing.faults import points_of
 from support.power import PowerDisk
 
 

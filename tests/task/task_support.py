@@ -16,6 +16,7 @@ from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.workflow import SessionRef
 from rondel.testing import scripted
 from rondel.workflows.task import files, read
+from rondel.workflows.task.analysing import waiting_in
 from rondel.workflows.task.schema import new_task
 from rondel.workflows.task.state import State
 from rondel.workflows.task.workflow import TaskWorkflow
@@ -117,9 +118,7 @@ def run(
 
 
 def allow_all(root: Path, ref: SessionRef) -> None:
-    from rondel.workflows.task import trust  # noqa: PLC0415 - only here
-
-    found = trust.waiting_in(files.state_of(root, ref).tasks.values(), frozenset())
+    found = waiting_in(files.state_of(root, ref).tasks.values(), frozenset())
     Hall(root).allow({one.digest: one.command for one in found})
 
 

@@ -12,7 +12,7 @@ from task_support import state, step, task
 from rondel.model.actions import Ask
 from rondel.model.changes import Write
 from rondel.workflows.task import files
-from rondel.workflows.task.views import draw
+from rondel.workflows.task.documents import draw
 from rondel.workflows.task.workflow import TaskWorkflow
 
 ODD = st.one_of(
@@ -85,9 +85,9 @@ def test_whatever_the_files_hold_nothing_raises_and_what_is_drawn_stays(
     }
     found = state([], extra)
     workflow = TaskWorkflow()
-    for action in workflow.plan(found):
-        if isinstance(action, Ask):
-            assert workflow.prompt(found, action).encode(errors="replace")
+    for due in workflow.steps(found):
+        if isinstance(due.action, Ask):
+            assert due.prompt(found).encode(errors="replace")
     workflow.summary(found)
     drawn = {c.path: c.data for c in draw(found) if isinstance(c, Write)}
     again = [c.path for c in draw(state([], extra | drawn)) if isinstance(c, Write)]

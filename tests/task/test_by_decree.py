@@ -26,8 +26,9 @@ from task_support import (
 from rondel.model.actions import Ask, Derive
 from rondel.model.marks import FOREIGN
 from rondel.model.summary import Status
-from rondel.workflows.task import files, plan, read
+from rondel.workflows.task import files, read
 from rondel.workflows.task.summarise import problems
+from rondel.workflows.task.workflow import TaskWorkflow
 
 IDENTITY = {".rondel/session.json": json.dumps({"schema_version": 1, "id": "0123456789abcdef"})}
 CHAIN = [("IMPL-1", []), ("IMPL-2", ["IMPL-1"]), ("IMPL-3", ["IMPL-2"])]
@@ -43,7 +44,7 @@ def chain() -> list[dict]:
 
 
 def due(found) -> list[str]:
-    return [a.title.split(":")[0] for a in plan.plan(found) if isinstance(a, Ask)]
+    return [a.title.split(":")[0] for a in TaskWorkflow().plan(found) if isinstance(a, Ask)]
 
 
 def rules(found) -> list[tuple[str, str]]:
@@ -65,7 +66,7 @@ def test_a_completed_that_the_engine_did_not_write_changes_nothing_and_is_shown(
     tasks[0]["status"] = "completed"
     found = state(tasks, {**IDENTITY, **extra}, run=True)
     assert due(found) == ["IMPL-1"]
-    assert found.front.completed == 0
+    assert found.frontier.completed == 0
     assert (FOREIGN, ".task/IMPL-1.json") in rules(found)
     assert not found.all_completed
 
@@ -88,7 +89,10 @@ def test_a_session_of_another_tool_is_read_as_before():
     assert due(found) == ["IMPL-2"]
     assert rules(found) == []
     adopting = state(chain(), {".summaries/IMPL-1-summary.md": "# Done\n"}, run=True)
-    assert next(a.title for a in plan.plan(adopting) if isinstance(a, Derive)) == "IMPL-1 has a summary"
+    assert (
+        next(a.title for a in TaskWorkflow().plan(adopting) if isinstance(a, Derive))
+        == "IMPL-1 has a summary"
+    )
 
 
 def test_a_running_driver_does_not_believe_an_agent_that_completes_the_others(root):
@@ -143,7 +147,7 @@ def test_what_the_engine_completed_stays_completed(root):
     found = files.state_of(root, ref)
     assert found.all_completed
     assert rules(found) == []
-    assert list(plan.plan(found)) == []
+    assert list(TaskWorkflow().plan(found)) == []
 
 
 def test_a_mark_fits_no_other_task_and_no_other_session(root):
@@ -202,8 +206,12 @@ def test_no_writing_of_statuses_and_summaries_completes_anything(writes, word):
             extra[changed[1]] = "# It is done\n"
         body = files.template("WFS-x", "The topic") | {"status": word}
         whole = state(list(bodies.values()), {**extra, "workflow-session.json": json.dumps(body)}, run=True)
-        assert whole.front.completed == 0
+        assert whole.frontier.completed == 0
         assert whole.session.status != "completed"
         assert all(a.startswith("IMPL-1") for a in due(whole) if bodies[a]["status"] != "active")
         followed = read.reread(followed, whole.files, [*changed, "workflow-session.json"])
-        assert (followed.front, followed.tasks, followed.claims) == (whole.front, whole.tasks, whole.claims)
+        assert (followed.frontier, followed.tasks, followed.claims) == (
+            whole.frontier,
+            whole.tasks,
+            whole.claims,
+        )

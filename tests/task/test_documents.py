@@ -15,7 +15,7 @@ from task_support import hall, repository, run, session, state, task
 from rondel.model.outcomes import Ended, Outcome
 from rondel.testing.faults import die_at, in_child
 from rondel.workflows.task import documents
-from rondel.workflows.task.summaries import said, summary
+from rondel.workflows.task.documents import said, summary
 
 TODO = """\
 # Tasks: Session Topic

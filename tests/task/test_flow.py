@@ -24,8 +24,8 @@ from task_support import (
 
 from rondel.errors import UnsafePath
 from rondel.sandbox.box import holds, unclosable
-from rondel.workflows.task.apply import reopened
-from rondel.workflows.task.steps import unmet
+from rondel.workflows.task.preanalysis import unmet
+from rondel.workflows.task.working import reopened
 
 
 @pytest.fixture

@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from task_support import snapshot, state, task
+from task_support import snapshot, state, step, task
 
-from rondel.model.actions import Ask
+from rondel.model.actions import Ask, Derive
+from rondel.model.outcomes import Ended, Outcome
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.task import graph, read
-from rondel.workflows.task.plan import plan
 from rondel.workflows.task.schema import TaskStatus
+from rondel.workflows.task.workflow import TaskWorkflow
 
 
 def due(tasks: list[dict], extra: dict | None = None) -> list[str]:
-    return [a.title.split(":")[0] for a in plan(state(tasks, extra, run=True)) if isinstance(a, Ask)]
+    return [
+        a.title.split(":")[0]
+        for a in TaskWorkflow().plan(state(tasks, extra, run=True))
+        if isinstance(a, Ask)
+    ]
+
+
+def test_a_step_writes_into_its_task_as_that_is_now_and_nothing_where_it_is_gone():
+    before = state([task("IMPL-1"), task("IMPL-2", steps=[step("bash(true)")])], run=True)
+    allowed = replace(before, allowed=_Everything())
+    work, run = (found for found in TaskWorkflow().steps(allowed) if not isinstance(found.action, Derive))
+    done = Outcome(Ended.DONE, text="It is done.", exit_code=0)
+    for found in (work, run):
+        assert found.write(before, done)
+        assert found.begin(before, datetime.now(UTC))
+        gone = state([], run=True)
+        assert (*found.write(gone, done), *found.begin(gone, datetime.now(UTC))) == ()
+    shorter = state([task("IMPL-1"), task("IMPL-2")], run=True)
+    assert list(run.write(shorter, done)) == []
+
+
+class _Everything:
+    def __contains__(self, _: object) -> bool:
+        return True
 
 
 def test_what_waits_for_nothing_is_due_together():
@@ -128,7 +154,7 @@ def test_following_each_change_shows_what_reading_everything_shows(edges, moves)
         files = snapshot(list(bodies.values()), {".rondel/request-1.json": json.dumps({"kind": "run"})})
         followed = read.reread(followed, files, [f".task/{name}.json"])
         whole = read.read(files, followed.ref)
-        assert followed.front == whole.front
+        assert followed.frontier == whole.frontier
         assert followed.tasks == whole.tasks
         assert followed.claims == whole.claims
 

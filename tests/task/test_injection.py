@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from shell_contexts import ARRIVES, EVALUATED, HONEST, NEVER_AN_OPTION, TAKEN_FOR_OPTION, WORDS_OF_TOOL
 from shell_grammar import scripts
 
-from rondel.workflows.task.flow import git_environment
-from rondel.workflows.task.quoting import compile_command
-from rondel.workflows.task.variables import Variables, prepare
+from rondel.workflows.task.analysing import git_environment
+from rondel.workflows.task.variables import Variables, compile_command, prepare
 
 SWEEP = bool(os.environ.get("RONDEL_SWEEP"))
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from task_support import Scripted, hall, repository, session, state, statuses, step, task
 
-from rondel.workflows.task.proposals import proposal
+from rondel.workflows.task.proposing import proposal
+from rondel.workflows.task.state import Request as Asked
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_a_plan_becomes_task_files_of_the_documents_schema(root):
     assert statuses(root, ref) == {"IMPL-1": "pending", "IMPL-2": "pending"}
     assert load(root, ref, "IMPL-1")["meta"] == {"type": "feature", "agent": "planning-agent"}
     assert load(root, ref, "IMPL-2")["context"]["depends_on"] == ["IMPL-1"]
-    assert hall(root).state(ref).findings == ()
+    assert hall(root).state(ref).violations == ()
     assert "**IMPL-2**" in (root / ref.folder / "TODO_LIST.md").read_text()
 
 
@@ -146,14 +147,14 @@ def test_a_breakdown_fills_inherited_and_shared_context_from_the_parent(root):
 @pytest.mark.parametrize("name", ["IMPL-1.1", "IMPL-001.1"])
 def test_a_plan_makes_no_subtasks_of_a_task_that_is_there(name):
     entry = {"id": name, "title": "Part"}
-    found = proposal(state([task("IMPL-1", status="completed")]), "plan", fenced([entry]))
+    found = proposal(state([task("IMPL-1", status="completed")]), Asked(kind="plan"), fenced([entry]))
     assert "would be a subtask of IMPL-1, which is there already" in found.error
     assert "IMPL-2" in found.error
 
 
 def test_a_parent_that_the_planner_makes_up_is_not_taken():
     entry = {"id": "IMPL-5", "title": "x", "context": {"parent": "IMPL-1", "inherited": {"from": "IMPL-1"}}}
-    found = proposal(state([task("IMPL-1", status="completed")]), "plan", fenced([entry]))
+    found = proposal(state([task("IMPL-1", status="completed")]), Asked(kind="plan"), fenced([entry]))
     assert set(found.tasks["IMPL-5"]["context"]) == {
         "requirements",
         "focus_paths",
@@ -204,7 +205,7 @@ def test_a_replan_replaces_the_definition_keeps_the_old_one_and_makes_it_due(roo
 
 @given(st.text(max_size=300))
 def test_whatever_a_planner_answers_checking_never_raises(text):
-    proposal(state([task("IMPL-1")]), "plan", text)
+    proposal(state([task("IMPL-1")]), Asked(kind="plan"), text)
 
 
 JSON = st.recursive(
@@ -223,7 +224,7 @@ JSON = st.recursive(
 def test_whatever_json_a_planner_answers_what_is_taken_is_valid(value, kind):
     asked = {".rondel/request-1.json": json.dumps({"kind": kind, "task_id": "IMPL-1"})}
     before = state([task("IMPL-1")], asked)
-    found = proposal(before, kind, fenced(value))
+    found = proposal(before, before.request, fenced(value))
     if not found.error:
         bodies = {"IMPL-1": task("IMPL-1"), **found.tasks}
-        assert state(list(bodies.values())).findings == ()
+        assert state(list(bodies.values())).violations == ()

@@ -17,7 +17,7 @@ from rondel.model.names import is_safe_name, slug
 from rondel.store import disk
 from rondel.testing.faults import killed_at
 from rondel.workflows.task import files, read
-from rondel.workflows.task.complexity import Complexity
+from rondel.workflows.task.state import Complexity
 from support.in_the_way import KINDS, is_found, is_untouched, put
 
 

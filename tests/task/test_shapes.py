@@ -11,10 +11,9 @@ from task_support import hall, repository, run, session, state, step, task
 
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.task import read
-from rondel.workflows.task.assignment import Agent, assign
-from rondel.workflows.task.complexity import Complexity, classify, upgraded
-from rondel.workflows.task.schema import task_from
-from rondel.workflows.task.steps import OnError
+from rondel.workflows.task.preanalysis import OnError
+from rondel.workflows.task.schema import Agent, assign, task_from
+from rondel.workflows.task.state import Complexity, classify, upgraded
 
 # The document's example, with its own enumerations written out as it does.
 EXAMPLE = {
@@ -98,7 +97,7 @@ def findings(*bodies: dict) -> set[tuple[str, str]]:
     found = read.read(
         FrozenSnapshot({f".task/{b['id']}.json": json.dumps(b) for b in bodies}), read.ref_of("WFS-x")
     )
-    return {(f.file, f.rule) for f in found.findings}
+    return {(f.file, f.rule) for f in found.violations}
 
 
 def test_the_documents_example_alone_fails_for_its_status_and_what_it_refers_to():
@@ -169,7 +168,7 @@ def test_dependencies_in_other_places_are_read_and_reported(where):
 def test_a_dependency_that_is_no_id_keeps_the_task_from_running(odd):
     found = state([task("IMPL-1", depends_on=[odd]), task("IMPL-2")], run=True)
     assert "IMPL-1" in found.unusable
-    assert [f.rule for f in found.findings] == ["depends-on-exists"]
+    assert [f.rule for f in found.violations] == ["depends-on-exists"]
 
 
 @pytest.mark.parametrize("odd", [["exit_code:0"], {"exit_code": 0}, 0, "exit_code:9999"])

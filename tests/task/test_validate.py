@@ -13,14 +13,13 @@ from task_support import snapshot, state, step, task
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
 from rondel.workflows.task import ids, read
-from rondel.workflows.task.cycles import cycles
-from rondel.workflows.task.graph import can_still_run
+from rondel.workflows.task.graph import can_still_run, cycles
 from rondel.workflows.task.validate import RULES
 from rondel.workflows.task.workflow import TaskWorkflow
 
 
 def rules(tasks: list[dict], extra: dict | None = None) -> set[str]:
-    return {f.rule for f in state(tasks, extra).findings}
+    return {f.rule for f in state(tasks, extra).violations}
 
 
 def without(body: dict, name: str) -> dict:
@@ -40,7 +39,7 @@ KNOTS = {
 @pytest.mark.parametrize(("tasks", "words"), KNOTS.values(), ids=KNOTS.keys())
 def test_a_cycle_with_a_group_in_it_is_named_with_the_group_and_stops_its_leaves(tasks, words):
     found = state(tasks, run=True)
-    assert any(words in f.message for f in found.findings if f.rule == "depends-on-cycle")
+    assert any(words in f.message for f in found.violations if f.rule == "depends-on-cycle")
     assert found.unusable
     assert set(found.unusable) <= set(found.graph.leaves)
     assert not any(can_still_run(found.graph, found.tasks, leaf) for leaf in found.graph.leaves)
@@ -96,7 +95,7 @@ def test_a_parent_without_a_file_is_reported():
 
 def test_a_third_level_is_reported_and_never_runs():
     found = state([task("IMPL-1", status="container"), task("IMPL-1.1"), task("IMPL-1.1.1")], run=True)
-    assert "depth" in {f.rule for f in found.findings}
+    assert "depth" in {f.rule for f in found.violations}
     assert "IMPL-1.1.1" in found.unusable
 
 
@@ -158,25 +157,25 @@ def test_steps_that_are_not_as_they_must_be_are_reported(steps):
 
 def test_a_dependency_without_a_file_is_reported_and_the_task_waits():
     found = state([task("IMPL-1", depends_on=["IMPL-9"])], run=True)
-    assert [f.rule for f in found.findings] == ["depends-on-exists"]
-    assert found.front.ready == ()
+    assert [f.rule for f in found.violations] == ["depends-on-exists"]
+    assert found.frontier.ready == ()
 
 
 def test_a_dependency_may_be_written_with_other_zeros():
     found = state([task("IMPL-001"), task("IMPL-002", depends_on=["IMPL-1"])])
-    assert found.findings == ()
+    assert found.violations == ()
     assert found.graph.needs["IMPL-002"] == {"IMPL-001"}
 
 
 def test_a_cycle_is_named_in_full():
     tasks = [task(f"IMPL-{n}", depends_on=[f"IMPL-{n % 3 + 1}"]) for n in (1, 2, 3)]
-    [found] = [f for f in state(tasks).findings if f.rule == "depends-on-cycle"]
+    [found] = [f for f in state(tasks).violations if f.rule == "depends-on-cycle"]
     assert found.message.startswith("IMPL-1 → IMPL-2 → IMPL-3 → IMPL-1 ")
 
 
 def test_a_task_that_waits_for_itself_is_a_cycle():
     [found] = [
-        f for f in state([task("IMPL-1", depends_on=["IMPL-1"])]).findings if f.rule == "depends-on-cycle"
+        f for f in state([task("IMPL-1", depends_on=["IMPL-1"])]).violations if f.rule == "depends-on-cycle"
     ]
     assert found.message.startswith("IMPL-1 → IMPL-1 ")
 
@@ -196,7 +195,7 @@ def test_every_task_on_a_cycle_is_named_and_no_other_is(edges):
     for _ in range(8):
         reach = {a: r | {c for b in r for c in reach[b]} for a, r in reach.items()}
     on_a_cycle = {f"IMPL-{a}" for a in reach if a in reach[a]}
-    found = [f.message for f in state(tasks).findings if f.rule == "depends-on-cycle"]
+    found = [f.message for f in state(tasks).violations if f.rule == "depends-on-cycle"]
     named = {word for words in found for word in words.split() if word.startswith("IMPL-")}
     assert named == on_a_cycle
 
@@ -253,6 +252,6 @@ def test_thousands_of_tasks_that_depend_on_hundreds_are_looked_through_at_once(i
         tasks["IMPL-1"] = ["IMPL-2000"]
     found = state([task(name, depends_on=others) for name, others in tasks.items()])
     began = time.monotonic()
-    knots = cycles(found.tasks, found.graph)
+    knots = cycles(found.graph)
     assert time.monotonic() - began < 20
     assert bool(knots) is is_knot

@@ -8,10 +8,9 @@ import pytest
 from task_support import state, step, task
 
 from rondel.model.actions import Run
-from rondel.workflows.task.plan import plan
-from rondel.workflows.task.quoting import compile_command
 from rondel.workflows.task.schema import task_from
-from rondel.workflows.task.variables import Variables, prepare
+from rondel.workflows.task.variables import Variables, compile_command, prepare
+from rondel.workflows.task.workflow import TaskWorkflow
 
 KNOWN = {"v", "id", "parent", "ctx.deep"}
 
@@ -76,7 +75,9 @@ def test_the_output_of_a_later_step_is_unknown():
 
 def test_a_task_with_an_unknown_variable_does_not_begin_even_with_its_first_step():
     steps = [step("bash(echo one)", "a"), step("bash(echo [nobody])", "b")]
-    assert [a for a in plan(state([task("IMPL-1", steps=steps)], run=True)) if isinstance(a, Run)] == []
+    assert [
+        a for a in TaskWorkflow().plan(state([task("IMPL-1", steps=steps)], run=True)) if isinstance(a, Run)
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rondel.workflows.task.flows import EXPANSIONS, Flow
+from rondel.workflows.task.bash import EXPANSIONS
+from rondel.workflows.task.flows import Flow
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -1,4 +1,4 @@
-"""Bash: a command as a tree, read by tree-sitter's grammar, its references as plain letters.
+"""Bash: a command as a tree, read by tree-sitter's grammar, and as words that may hold values.
 
 A reference `[name]` is no bash, so it is masked by letters of the same length before the text is
 read: whatever stands at a place in the tree stands at the same place in the text.
@@ -7,30 +7,28 @@ read: whatever stands at a place in the tree stands at the same place in the tex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 DEPTH_MAX = 150  # of a tree; nobody writes that, and a reader of trees must not run out of stack
 BYTES_MAX = 8_000  # for twice as much text that is no bash, the parser takes four times as long
+EXPANSIONS = frozenset(("simple_expansion", "expansion"))
 _SUBSTITUTIONS = ("command_substitution", "process_substitution")
 _ON_ONE_LINE = frozenset(
     (
-        "command",
-        "concatenation",
-        "declaration_command",
-        "unset_command",
-        "variable_assignments",
-        "file_redirect",
+        *("command", "concatenation", "declaration_command", "unset_command"),
+        *("variable_assignments", "file_redirect"),
     )
 )
 _WORDS = frozenset(("word", "number", "variable_name", "file_descriptor", "test_operator", "extglob_pattern"))
+_LIST = re.compile(r"\$@|\$\{@|\$\{!?\w+\[@\]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_DOUBLE = re.compile(r'\\([$`"\\\n])')
 _BROKEN_WORD = re.compile(r"[^\s;&|<>()]\\\n\S")  # the grammar makes two of it, bash one
@@ -199,6 +197,121 @@ def is_pattern(tree: Tree, node: Node) -> bool:
     return bare not in ("[", "]") and re.search(r"[*?\[]|^[^{]*+\{(?s:.)*?(?:,|\.\.)", bare) is not None
 
 
-def in_quotes(node: Node) -> bool:
+def redirects(node: Node) -> list[Node]:
+    """The redirections of a node itself."""
+    return [child for child in node.children if child.type.endswith("_redirect")]
+
+
+def is_arithmetic(tree: Tree, node: Node | None) -> bool:
+    """Whether names are variables in a node, and assignments are of numbers."""
+    return node is not None and (
+        node.type == "c_style_for_statement"
+        or (node.type == "compound_statement" and tree.of(node).startswith("(("))
+    )
+
+
+def operator(tree: Tree, redirect: Node) -> str:
+    """The sign of a redirection."""
+    return "".join(tree.of(c) for c in redirect.children if not c.is_named)
+
+
+def pieces(part: Node) -> list[Node]:
+    """A word in its pieces, those of a string by themselves."""
+    if part.type in ("concatenation", "string", "command_name", "translated_string"):
+        return [piece for child in part.children for piece in pieces(child)]
+    return [part]
+
+
+# -- the words of a command, and what is known of the values in them ----------------------
+
+
+class How(IntEnum):
+    """What became of a value on its way: it is whole, only split into words, or changed in any way."""
+
+    WHOLE = 0
+    WORDS = 1
+    CHANGED = 2
+
+
+class Held(NamedTuple):
+    """A value that may be somewhere."""
+
+    name: str
+    how: How
+
+
+Taint = frozenset[Held]
+NONE: Taint = frozenset()
+
+
+def changed(taint: Iterable[Held], how: How = How.CHANGED) -> Taint:
+    """The same values, no less changed than that."""
+    return frozenset(Held(held.name, max(held.how, how)) for held in taint)
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a command."""
+
+    text: str | None  # what it is; None where the shell puts something in its place
+    head: str  # what is known of its beginning
+    many: bool = False  # it may become none or several
+    taint: Taint = NONE  # the values in it
+    first: Taint = NONE  # the values that it may begin with
+
+
+def taints(words: Iterable[Word]) -> Taint:
+    """The values in any of these words."""
+    return NONE.union(*(w.taint for w in words))
+
+
+class Input(NamedTuple):
+    """What a command may read besides its words."""
+
+    fed: Taint  # on its standard input
+    written: frozenset[str]  # files of plain text that hold a value
+    any_file: bool  # any file may hold one
+
+
+def command(tree: Tree, node: Node) -> tuple[list[Node], list[Word]]:
+    """The words of a command, and of the here-document's line where the grammar puts them."""
+    name = node.child_by_field_name("name")
+    parts = [*([name] if name is not None else ()), *node.children_by_field_name("argument")]
+    above = node.parent
+    found = redirects(node)
+    if above is not None and above.type == "redirected_statement":
+        found += redirects(above)
+    for redirect in found:
+        if redirect.type == "file_redirect":  # the grammar takes `>&2 a b` for one target
+            parts += redirect.children_by_field_name("destination")[1:]
+        elif redirect.type == "heredoc_redirect":
+            parts += redirect.children_by_field_name("argument")
+    parts = [p for p in parts if not _is_descriptor(tree, p)]
+    return parts, [Word(literal(tree, part), _head(tree, part), is_many(tree, part)) for part in parts]
+
+
+def _is_descriptor(tree: Tree, part: Node) -> bool:
+    """Whether the grammar takes the number of a redirection for a word: `sh 0< file`."""
+    return tree.of(part).isdecimal() and tree.text[part.end_byte : part.end_byte + 1] in ("<", ">")
+
+
+def _head(tree: Tree, part: Node) -> str:
+    """What is known of a word's beginning: up to its first value or expansion."""
+    text = tree.of(part)
+    stops = [r.start - part.start_byte for r in tree.within(part)]
+    stops += [m.start() for m in re.finditer(r"[$`*?{]|<\(", text)]
+    return re.sub(r"[\\'\"]", "", text[: min(stops, default=len(text))])
+
+
+def is_many(tree: Tree, part: Node) -> bool:
+    """Whether a word may become none or several."""
+    return is_pattern(tree, part) or any(
+        n.type in (*EXPANSIONS, "command_substitution")
+        and (not _in_quotes(n) or _LIST.match(tree.of(n)) is not None)
+        for n in descendants(part)
+    )
+
+
+def _in_quotes(node: Node) -> bool:
     """Whether an expansion gives one word: it stands in double quotes or a text, not in a list."""
     return node.parent is not None and quote(node.parent) in (Quote.DOUBLE, Quote.HERE)

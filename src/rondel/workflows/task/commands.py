@@ -30,15 +30,14 @@ from rondel.model.plain import visible
 from rondel.model.refs import branch_in
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
-from rondel.workflows.task import files, ids, layout, trust
-from rondel.workflows.task.apply import declared, reopened, reopened_by_person
-from rondel.workflows.task.complexity import Complexity
+from rondel.workflows.task import files, ids, layout
+from rondel.workflows.task.analysing import Waiting, waiting_in
+from rondel.workflows.task.documents import draw
 from rondel.workflows.task.graph import derived_status
 from rondel.workflows.task.schema import OPEN, TaskStatus, TaskType
-from rondel.workflows.task.state import State
-from rondel.workflows.task.summarise import effective_status
+from rondel.workflows.task.state import Complexity, State
 from rondel.workflows.task.validate import DEPENDS_ON
-from rondel.workflows.task.views import draw
+from rondel.workflows.task.working import declared, reopened, reopened_by_person
 
 F = TypeVar("F", bound=Callable[..., object])
 TEXT_MAX = 200_000
@@ -141,7 +140,7 @@ def sessions(as_json: bool) -> None:
         found = [
             {
                 "id": r.id,
-                "status": str(effective_status(s)),
+                "status": str(s.status),
                 "active": s.is_marked,
                 "phase": str(s.phase),
                 "edits_lost": hall.summary(r).edits_lost is not None,
@@ -153,9 +152,9 @@ def sessions(as_json: bool) -> None:
     if not rows:
         say(f"no task sessions here yet; `{command_line('task', 'start', 'TOPIC')}` starts one")
     for ref, state in rows:
-        done = f"{state.front.completed}/{len(state.graph.leaves)}"
+        done = f"{state.frontier.completed}/{len(state.graph.leaves)}"
         mark = "*" if state.is_marked else " "
-        status = f"{effective_status(state)}{' (edits lost)' if hall.summary(ref).edits_lost else ''}"
+        status = f"{state.status}{' (edits lost)' if hall.summary(ref).edits_lost else ''}"
         click.echo(f"{mark} {ref.id}  {status}  {state.phase}  {done}  {state.session.project}")
 
 
@@ -278,7 +277,7 @@ def reopen(task_ids: tuple[str, ...], reason: str, session: str | None) -> None:
 
 def _one_leaf(hall: Hall, ref: SessionRef, state: State, task_id: str) -> str:
     """The one task that is meant, which nobody works on now."""
-    found = ids.resolve(task_id, state.tasks, ids.index(state.graph.order)) or task_id
+    found = ids.finder(state.graph.order)(task_id) or task_id
     _known(state, found)
     if found in state.graph.children:
         under = ", ".join(state.graph.children[found])
@@ -453,7 +452,7 @@ def _reopen(hall: Hall, ref: SessionRef, task_ids: tuple[str, ...]) -> None:
         _known(state, task_id)
         for leaf in state.graph.leaves_of(task_id):
             task = state.tasks[leaf]
-            named = any(n in state.summaries for n in layout.summary_names(leaf))
+            named = state.summary_of(leaf) is not None
             if task.status is TaskStatus.BLOCKED or (task.status is TaskStatus.COMPLETED and not named):
                 hall.change(ref, reopened(state, leaf, hall.look.at, f"tried again after: {task.error}"))
 
@@ -473,8 +472,8 @@ def _refuse_unusable(state: State, task_ids: tuple[str, ...]) -> None:
     """
     wanted = _open_leaves(state, task_ids)
     wrong = [t for t in wanted if t in state.unusable]
-    lost = {f.file for f in state.findings if f.rule == DEPENDS_ON} - {
-        f.file for f in state.findings if f.stops and f.rule != DEPENDS_ON
+    lost = {f.file for f in state.violations if f.rule == DEPENDS_ON} - {
+        f.file for f in state.violations if f.stops and f.rule != DEPENDS_ON
     }
     goes_on = len(wrong) < len(wanted) and all(state.tasks[t].file in lost for t in wrong)
     if wrong and (task_ids or not goes_on):
@@ -518,13 +517,13 @@ def _need_sandbox(hall: Hall) -> None:
 # -- permissions, checks, documents -----------------------------------------------------------
 
 
-def _commands(state: State) -> list[trust.Waiting]:
+def _commands(state: State) -> list[Waiting]:
     """The commands of tasks that are not completed and that nobody has allowed."""
     tasks = [state.tasks[t] for t in state.graph.order if state.tasks[t].status is not TaskStatus.COMPLETED]
-    return trust.waiting_in(tasks, state.allowed)
+    return waiting_in(tasks, state.allowed)
 
 
-def _allow(hall: Hall, commands: list[trust.Waiting]) -> int:
+def _allow(hall: Hall, commands: list[Waiting]) -> int:
     return hall.allow({one.digest: one.command for one in commands})
 
 
@@ -572,7 +571,7 @@ def validate(session: str | None, as_json: bool) -> None:
         {"file": f, "rule": "required-fields", "message": f"{f} cannot be read: it is not a JSON object"}
         for f in state.unread.values()
     ]
-    found += [{"file": f.file, "rule": f.rule, "message": f.message} for f in state.findings]
+    found += [{"file": f.file, "rule": f.rule, "message": f.message} for f in state.violations]
     summary = hall.summary(ref)
     lost = summary.edits_lost
     found += [{"file": lost.file, "rule": lost.rule, "message": lost.message}] if lost else []

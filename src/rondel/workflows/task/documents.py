@@ -1,16 +1,31 @@
-"""Documents: TODO_LIST.md and IMPL_PLAN.md, drawn from the task files and never read back."""
+"""What a session's documents say: its list and its plan, and the summaries of its tasks.
+
+TODO_LIST.md and IMPL_PLAN.md are drawn from the task files and never read back. A summary is what a
+completed task tells those that come after it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
 
-from rondel.workflows.task import ids, layout
+from rondel.model.changes import Change, Document, Edit, text
+from rondel.model.digests import digest
+from rondel.model.outcomes import Outcome
+from rondel.model.times import stamp
+from rondel.workflows.task import layout
 from rondel.workflows.task.graph import Graph, build
 from rondel.workflows.task.schema import Task, TaskStatus
+from rondel.workflows.task.state import Phase, State
 from rondel.workflows.task.variables import clean
 
+OFTEN = 100  # a session of more tasks draws its list once for each such part of it
+DONE, DECISIONS, NOTES = "What Was Done", "Decisions", "Notes for Future Tasks"
+TEXT_MAX = 20_000
+_HEADING = re.compile(r"^#{1,4}[ \t]++(.+)$", re.MULTILINE)
 _LEGEND = """\
 ## Status Legend
 - `▸` = Container task (has subtasks)
@@ -18,6 +33,76 @@ _LEGEND = """\
 - `- [x]` = Completed leaf task
 - Maximum 2 levels: Main tasks and subtasks only
 """.format(blanks="  ")
+
+
+# -- when they are drawn, and how -------------------------------------------------------
+
+
+def is_drawn(state: State) -> bool:
+    """Whether the documents show what the task files say."""
+    return state.views == tuple(map(digest, _texts(state))) and not session_differs(state)
+
+
+def due_now(state: State) -> bool:
+    """Whether a task that ends is the moment to draw; a large session does not draw for each one."""
+    total = len(state.graph.leaves)
+    every = max(1, total // OFTEN)
+    return state.frontier.completed % every == 0 or total - state.frontier.completed <= OFTEN // 4
+
+
+def _texts(state: State) -> tuple[str, str]:
+    topic, complexity = state.session.project, state.session.complexity
+    key = f"{complexity} {topic}"
+    if key not in state.texts:
+        state.texts[key] = plan(topic, complexity, state.tasks, state.graph)
+    return todo_list(topic, state.tasks, state.graph, state.summaries), state.texts[key]
+
+
+def draw(state: State) -> list[Change]:
+    """The changes that make the documents show what the task files say."""
+    wanted = zip((layout.TODO, layout.PLAN), _texts(state), state.views, strict=True)
+    changes: list[Change] = [text(path, new, view=True) for path, new, old in wanted if digest(new) != old]
+    if session_differs(state):
+        changes.append(Edit(layout.SESSION, lambda body: with_progress(body, state)))
+    return changes
+
+
+def session_differs(state: State) -> bool:
+    """Whether the session's document does not show its phase, size and current tasks."""
+    info = state.session
+    return info.readable and (
+        info.phase != state.phase
+        or info.completed_phases != completed_phases(state.phase)
+        or info.current_tasks != current_tasks(state)
+        or info.stored_complexity is not info.complexity
+    )
+
+
+def completed_phases(phase: Phase) -> tuple[str, ...]:
+    """The phases before this one."""
+    order = list(Phase)
+    return tuple(str(p) for p in order[: order.index(phase)])
+
+
+def current_tasks(state: State) -> tuple[str, ...]:
+    """The tasks that are worked on."""
+    return tuple(leaf for _, _, leaf in state.frontier.active)
+
+
+def with_progress(body: Document, state: State) -> Document:
+    """The session's document with its phase, size and progress, and everything else as it was."""
+    progress = body.get("progress")
+    body["type"] = str(state.session.complexity)
+    body["current_phase"] = str(state.phase)
+    body["progress"] = {
+        **(progress if isinstance(progress, dict) else {}),
+        "completed_phases": list(completed_phases(state.phase)),
+        "current_tasks": list(current_tasks(state)),
+    }
+    return body
+
+
+# -- the list and the plan --------------------------------------------------------------
 
 
 def of_nothing(topic: str, complexity: str) -> dict[str, str]:
@@ -58,7 +143,7 @@ def _group(task: Task) -> str:
 def _leaf(task: Task, summaries: AbstractSet[str]) -> str:
     done = task.status is TaskStatus.COMPLETED
     line = f"- [{'x' if done else ' '}] **{task.id}**: {_line(task.title)} → [📋](./{task.file})"
-    name = next((n for n in layout.summary_names(task.id) if n in summaries), None) if done else None
+    name = layout.summary_among(summaries, task.id) if done else None
     return f"{line} | [✅](./{layout.SUMMARIES}/{name})" if name else line
 
 
@@ -105,10 +190,8 @@ def _mermaid(tasks: Mapping[str, Task], graph: Graph) -> str:
             lines.append("  end")
         elif task_id not in graph.parent:
             lines.append(f'  {_node(task_id)}["{_label(tasks[task_id])}"]')
-    by_numbers = ids.index(graph.order)
     for task_id in graph.order:
-        wanted = [ids.resolve(d, tasks, by_numbers) for d in tasks[task_id].depends_on]
-        lines += [f"  {_node(d)} --> {_node(task_id)}" for d in wanted if d is not None]
+        lines += [f"  {_node(d)} --> {_node(task_id)}" for d in graph.direct[task_id]]
     return "\n".join([*lines, "```"])
 
 
@@ -119,3 +202,73 @@ def _node(task_id: str) -> str:
 def _label(task: Task) -> str:
     text = f"{task.id}: {_line(task.title)[:80]}"
     return re.sub(r"[\"<>\[\]{}()|`\\#&;]", lambda m: f"#{ord(m[0])};", text)
+
+
+# -- summaries --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Said:
+    """What an agent said of its work."""
+
+    done: str = ""
+    decisions: str = ""
+    notes: str = ""
+
+
+def said(answer: str) -> Said:
+    """The parts of an agent's last words; what stands under no known heading is what was done."""
+    found: dict[str, list[str]] = {DONE: [], DECISIONS: [], NOTES: []}
+    at, place = 0, DONE
+    answer = answer[:TEXT_MAX]
+    for heading in [*_HEADING.finditer(answer), None]:
+        end = heading.start() if heading else len(answer)
+        found[place].append(answer[at:end].strip())
+        if heading:
+            place, kept = _place(heading, place)
+            at = heading.start() if kept else heading.end()
+    parts = {name: "\n\n".join(t for t in texts if t) for name, texts in found.items()}
+    return Said(parts[DONE], parts[DECISIONS], parts[NOTES])
+
+
+def _place(heading: re.Match[str], now: str) -> tuple[str, bool]:
+    """Which part a heading begins, and whether it stays in the text."""
+    words = heading[1].lower()
+    if re.search(r"\bnotes?\b|future|follow[- ]?up", words):
+        return NOTES, False
+    if "decision" in words:
+        return DECISIONS, False
+    if re.search(r"done|summary|implement", words):
+        return DONE, False
+    return now, True
+
+
+def summary(task: Task, outcome: Outcome, checks: str | None) -> str:
+    """The summary of a completed task."""
+    words = said(outcome.text)
+    facts = [f"- Agent: {outcome.agent}" if outcome.agent else ""]
+    facts += [f"- Completed: {stamp(outcome.finished_at)}" if outcome.finished_at else ""]
+    facts += [f"- Commit: {outcome.commit}" if outcome.commit else "- Commit: none, nothing was changed"]
+    files = "\n".join(f"- `{path}`" for path in outcome.changed) or "No file was changed."
+    passed = f"`{_code(checks)}` passed on the target branch." if checks and outcome.commit else ""
+    sections = [
+        (DONE, words.done or "The agent said nothing about it."),
+        ("Files", files),
+        (DECISIONS, words.decisions or "None were named."),
+        ("Checks", passed or "No checks are configured, or nothing was changed."),
+        (NOTES, words.notes or "None."),
+    ]
+    head = f"# Task Summary: {task.id} {task.title}\n\n" + "\n".join(f for f in facts if f)
+    return head + "\n\n" + "\n\n".join(f"## {name}\n\n{body}" for name, body in sections) + "\n"
+
+
+def declared_summary(task: Task, why: str, at: datetime, before: str) -> str:
+    """The summary of a task that a person declared done; `before` is what was there of one."""
+    head = f"# Task Summary: {task.id} {task.title}\n\n- Declared done by a person\n- Completed: {stamp(at)}"
+    done = f"A person declared this task done; Rondel did not do it. The reason given: {why}"
+    kept = f"\n\n## The summary that was there\n\n{before.strip()}" if before.strip() else ""
+    return f"{head}\n\n## {DONE}\n\n{done}{kept}\n"
+
+
+def _code(text: str) -> str:
+    return " ".join(text.split()).replace("`", "'")[:300]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from rondel import paths
 from rondel.errors import DamagedFile, RondelError, UsageError
-from rondel.model.changes import Document, Edit, Write, text
+from rondel.model.changes import Document, Edit, Write, json_file
 from rondel.model.marks import signature
 from rondel.model.names import slug
 from rondel.model.summary import Problem
@@ -24,12 +24,12 @@ from rondel.store.written import write_ours
 from rondel.workflows.task import documents as views
 from rondel.workflows.task import ids, layout
 from rondel.workflows.task import read as reading
-from rondel.workflows.task.complexity import Complexity
 from rondel.workflows.task.schema import TaskStatus, new_task, with_status
-from rondel.workflows.task.state import Phase, SessionStatus, State
+from rondel.workflows.task.state import Complexity, Phase, SessionStatus, State
 from rondel.workflows.task.validate import path_problem
 
 TRIES = 100  # how often a race for a name is tried again
+Changing = Callable[[Document], Document]
 
 
 # -- sessions ---------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def active(root: Path) -> str | None:
 def switch(
     root: Path, session_id: str, is_known: Callable[[SessionRef], bool] = lambda _: True
 ) -> str | None:
-    """Make a session the active one; gives the one that was.
+    """Make a session the active one; returns the one that was.
 
     One rename: at no moment is there none, or two. In one that is not known nothing is written: that
     it is not the active one any more is said by the marker.
@@ -148,7 +148,7 @@ def end_word(root: Path, session_id: str) -> Write:
     """The person's word that a session is over."""
     word: Document = {"answer": "complete", "by": "person", "at": stamp(datetime.now(UTC))}
     word["mark"] = signature(DiskSnapshot(root / layout.HOME / session_id), layout.ENDED)
-    return text(layout.ENDED, json.dumps(word, indent=2))
+    return json_file(layout.ENDED, word)
 
 
 def complete(root: Path, session_id: str) -> None:
@@ -252,123 +252,93 @@ def _create(folder: Path, path: str, body: Document) -> bool:
     return made
 
 
-def _as_container(inner: tuple[str, ...] = ()) -> Callable[[Document], Document]:
+def _as_container(inner: tuple[str, ...] = ()) -> Changing:
     return lambda body: with_status(body, inner, TaskStatus.CONTAINER)
 
 
 # -- doctor -----------------------------------------------------------------------------
 
-Mend = Callable[[], None]
+Fix = Callable[[], None]
 
 
 def doctor(root: str, *, repair: Repairs) -> list[tuple[str, Problem]]:
     """What is wrong with markers, session files and the hierarchy; repaired where `repair` says so."""
     found: list[tuple[str, Problem]] = []
     home = Path(root)
-    for session, problem, mend in [*_markers(home), *_sessions(home)]:
+    for session, problem, fix in [*_markers(home), *_sessions(home)]:
         if done := repair(session):
-            mend()
+            fix()
         words = f"{problem.repair}: `rondel doctor --repair` does it"
         found.append((session, replace(problem, repair=words, repaired=done)))
     return found
 
 
-def _markers(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
+def _markers(root: Path) -> Iterator[tuple[str, Problem, Fix]]:
     """Markers of sessions that are gone, and more than one."""
     alive = []
     for name in markers(root):
         file = f"{layout.HOME}/{layout.marker(name)}"
-        if paths.is_folder(root / layout.HOME / name):
-            alive.append(name)
-        else:
+        if not paths.is_folder(root / layout.HOME / name):
             words = f"the active session {name} is not there"
-            yield (
-                f"task:{name}",
-                Problem("marker-orphaned", file, words, "remove the marker"),
-                _remover(root, name),
-            )
-    for name in alive[1:]:
-        words = f"{alive[0]} has a newer marker"
-        problem = Problem("several-markers", f"{layout.HOME}/{layout.marker(name)}", words, f"pause {name}")
-        yield f"task:{name}", problem, _pauser(root, name)
+            problem = Problem("marker-orphaned", file, words, "remove the marker")
+            yield f"task:{name}", problem, partial(_remove_marker, root, name)
+            continue
+        alive.append(name)
+        if name != alive[0]:
+            words = f"{alive[0]} has a newer marker"
+            problem = Problem("several-markers", file, words, f"pause {name}")
+            yield f"task:{name}", problem, partial(pause, root, name)
 
 
-def _remover(root: Path, name: str) -> Mend:
-    return lambda: _remove_marker(root, name)
-
-
-def _pauser(root: Path, name: str) -> Mend:
-    return lambda: pause(root, name)
-
-
-def _sessions(root: Path) -> Iterator[tuple[str, Problem, Mend]]:
+def _sessions(root: Path) -> Iterator[tuple[str, Problem, Fix]]:
     for ref in reading.sessions(DiskSnapshot(root)):
         state = state_of(root, ref)
         folder = root / ref.folder
         if not state.session.readable:
             words = f"{layout.SESSION} is missing or damaged"
             problem = Problem("session-file", layout.SESSION, words, "write it anew from what the tasks show")
-            yield ref.name, problem, _rewriter(folder, state)
-        for path, words, mended in _hierarchy(state):
-            problem = Problem("hierarchy", path, words, "mend it")
-            yield ref.name, problem, _mender(folder, path, mended)
+            yield ref.name, problem, partial(_rewrite_session, folder, state)
+        for path, words, change in _hierarchy(state):
+            yield ref.name, Problem("hierarchy", path, words, "mend it"), partial(_fix, folder, path, change)
 
 
-def _rewriter(folder: Path, state: State) -> Mend:
-    def mend() -> None:
-        _keep(folder, layout.SESSION, move=True)
-        body = template(state.ref.id, state.session.project, state.session.complexity)
-        body["current_phase"] = str(state.phase)
-        body["status"] = str(SessionStatus.ACTIVE if state.is_marked else SessionStatus.PAUSED)
-        _edit(folder, layout.SESSION, lambda _: body)
-
-    return mend
+def _rewrite_session(folder: Path, state: State) -> None:
+    _keep(folder, layout.SESSION, move=True)
+    body = template(state.ref.id, state.session.project, state.session.complexity)
+    body["current_phase"] = str(state.phase)
+    body["status"] = str(SessionStatus.ACTIVE if state.is_marked else SessionStatus.PAUSED)
+    _edit(folder, layout.SESSION, lambda _: body)
 
 
-def _hierarchy(state: State) -> Iterator[tuple[str, str, Callable[[Document], Document]]]:
+def _fix(folder: Path, path: str, change: Changing) -> None:
+    _keep(folder, path, move=False)
+    _edit(folder, path, change)
+
+
+def _hierarchy(state: State) -> Iterator[tuple[str, str, Changing]]:
     """Parents and subtasks that do not know each other."""
     for parent_id in state.graph.children:
-        if state.tasks[parent_id].status is not TaskStatus.CONTAINER:
-            yield (
-                state.tasks[parent_id].file,
-                f"{parent_id} has subtasks and is not a container",
-                _as_container(state.tasks[parent_id].inner),
-            )
+        task = state.tasks[parent_id]
+        if task.status is not TaskStatus.CONTAINER:
+            yield task.file, f"{parent_id} has subtasks and is not a container", _as_container(task.inner)
     missing = {p for t in state.tasks if (p := ids.parent_of(t)) is not None and t not in state.graph.parent}
     for parent_id in sorted(missing, key=ids.order):
         words = f"{parent_id} has subtasks and no file"
-        yield layout.task_file(parent_id), words, _made_parent(parent_id)
-    for task_id in state.tasks:
-        above = ids.parent_of(task_id)
-        if above is not None and state.tasks[task_id].parent is None and not state.tasks[task_id].inner:
-            yield (
-                state.tasks[task_id].file,
-                f"{task_id} does not name its parent {above}",
-                _with_parent(above),
-            )
+        yield layout.task_file(parent_id), words, partial(_made_parent, parent_id)
+    for task in state.tasks.values():
+        above = ids.parent_of(task.id)
+        if above is not None and task.parent is None and not task.inner:
+            yield task.file, f"{task.id} does not name its parent {above}", partial(_with_parent, above)
 
 
-def _made_parent(parent_id: str) -> Callable[[Document], Document]:
-    return lambda old: old or _as_container()(new_task(parent_id, f"Tasks under {parent_id}"))
+def _made_parent(parent_id: str, body: Document) -> Document:
+    return body or _as_container()(new_task(parent_id, f"Tasks under {parent_id}"))
 
 
-def _with_parent(parent_id: str) -> Callable[[Document], Document]:
-    def change(body: Document) -> Document:
-        context = body.get("context")
-        if not isinstance(context, dict):
-            context = body["context"] = {}
-        context["parent"] = parent_id
-        return body
-
-    return change
-
-
-def _mender(folder: Path, path: str, change: Callable[[Document], Document]) -> Mend:
-    def mend() -> None:
-        _keep(folder, path, move=False)
-        _edit(folder, path, change)
-
-    return mend
+def _with_parent(parent_id: str, body: Document) -> Document:
+    context = body.get("context")
+    body["context"] = {**(context if isinstance(context, dict) else {}), "parent": parent_id}
+    return body
 
 
 def _keep(folder: Path, path: str, *, move: bool) -> None:
@@ -381,5 +351,5 @@ def _keep(folder: Path, path: str, *, move: bool) -> None:
         ours.keep_aside(folder, path, "replaced")
 
 
-def _edit(folder: Path, path: str, change: Callable[[Document], Document]) -> None:
+def _edit(folder: Path, path: str, change: Changing) -> None:
     documents.edit(ours.document(folder, path), change)

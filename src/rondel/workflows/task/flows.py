@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
 
-from rondel.workflows.task import interpreters, programs
+from rondel.workflows.task import bash, programs
 from rondel.workflows.task import words as rules
-from rondel.workflows.task.bash import Tree, descendants, in_quotes, is_pattern, literal, parse
-from rondel.workflows.task.values import NONE, Held, How, Taint, Word, changed
+from rondel.workflows.task.bash import EXPANSIONS, NONE, Held, How, Taint, Tree, Word, changed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -24,10 +23,7 @@ if TYPE_CHECKING:
 ARGUMENTS, CONTENT, NAMES = "@", "<files>", "<names>"  # what `$1`, files and the names of files may hold
 _ROUNDS_MAX = 50
 DEPTH_MAX = 3  # of scripts within scripts
-EXPANSIONS = frozenset(("simple_expansion", "expansion"))
-_SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
 _PLAIN_EXPANSION = re.compile(r"\$\w+|\$[@*]|\$\{(\w+|[@*])(\[[^]]*\])?(\}|:?[-+=?])")
-_LIST = re.compile(r"\$@|\$\{@|\$\{!?\w+\[@\]")
 _OTHERS_OF_BASH = re.compile(r"_|BASH_\w+|OPTARG|COPROC|COMP_\w+|DIRSTACK|HIST\w*")
 _NOWHERE = re.compile(r"/dev/(null|stdout|stderr|tty)|[012]|-")
 _DATA_FILE = re.compile(r"[\w.-]*\.(txt|md|log|csv|tsv|rst|out)")
@@ -78,11 +74,11 @@ class Flow:
     depth: int = 0  # of a script within a script
 
     def __post_init__(self) -> None:
-        self.nodes = list(descendants(self.tree.root))
+        self.nodes = list(bash.descendants(self.tree.root))
         self.answers: dict[tuple[str, int], Taint] = {}
         self.held: dict[str, Taint] = dict(self.outer)
         self.functions = self._functions()
-        self.calls = [(node, *self.command(node)) for node in self.nodes if node.type == "command"]
+        self.calls = [(node, *bash.command(self.tree, node)) for node in self.nodes if node.type == "command"]
         self._exports = False
         self.assignments = [*self._assignments()]
         self.assigned = frozenset(a.variable for a in self.assignments)
@@ -131,60 +127,23 @@ class Flow:
 
     # -- words ---------------------------------------------------------------------------
 
-    def command(self, node: Node) -> tuple[list[Node], list[Word]]:
-        """The words of a command, and of the here-document's line where the grammar puts them."""
-        name = node.child_by_field_name("name")
-        parts = [*([name] if name is not None else ()), *node.children_by_field_name("argument")]
-        above = node.parent
-        redirects = _redirects(node)
-        if above is not None and above.type == "redirected_statement":
-            redirects += _redirects(above)
-        for redirect in redirects:
-            if redirect.type == "file_redirect":  # the grammar takes `>&2 a b` for one target
-                parts += redirect.children_by_field_name("destination")[1:]
-            elif redirect.type == "heredoc_redirect":
-                parts += redirect.children_by_field_name("argument")
-        parts = [p for p in parts if not self._is_descriptor(p)]
-        return parts, [Word(literal(self.tree, part), self._head(part), self.is_many(part)) for part in parts]
-
-    def _is_descriptor(self, part: Node) -> bool:
-        """Whether the grammar takes the number of a redirection for a word: `sh 0< file`."""
-        return self.tree.of(part).isdecimal() and self.tree.text[part.end_byte : part.end_byte + 1] in (
-            "<",
-            ">",
-        )
-
-    def _head(self, part: Node) -> str:
-        """What is known of a word's beginning: up to its first value or expansion."""
-        text = self.tree.of(part)
-        stops = [r.start - part.start_byte for r in self.tree.within(part)]
-        stops += [m.start() for m in re.finditer(r"[$`*?{]|<\(", text)]
-        return re.sub(r"[\\'\"]", "", text[: min(stops, default=len(text))])
-
-    def is_many(self, part: Node) -> bool:
-        """Whether a word may become none or several."""
-        return is_pattern(self.tree, part) or any(
-            n.type in (*EXPANSIONS, "command_substitution")
-            and (not in_quotes(n) or _LIST.match(self.tree.of(n)) is not None)
-            for n in descendants(part)
-        )
-
     @_remembered
     def argument(self, part: Node) -> Taint:
         """The values in a word of a command, which is split where it is in no quotes."""
-        found = changed(self.sources(part), self.splits_by if self.is_many(part) else How.WHOLE)
-        piped = [n for n in descendants(part) if n.type == "process_substitution"]
+        is_many = bash.is_many(self.tree, part)
+        found = changed(self.sources(part), self.splits_by if is_many else How.WHOLE)
+        piped = [n for n in bash.descendants(part) if n.type == "process_substitution"]
         found |= frozenset(h for pipe in piped for h in self.within(pipe))
-        if is_pattern(self.tree, part) or (self.is_many(part) and (found or self._has_pattern)):
+        if bash.is_pattern(self.tree, part) or (is_many and (found or self._has_pattern)):
             found |= changed(self.held.get(NAMES, NONE))
         return found
 
     def beginning(self, part: Node) -> Taint:
         """The values that a word, or one that it is split into, may begin with."""
-        if self.is_many(part):
+        if bash.is_many(self.tree, part):
             return self.argument(part)
         found: set[Held] = set()
-        for piece in _pieces(part):
+        for piece in bash.pieces(part):
             if piece.type in (*EXPANSIONS, "command_substitution"):
                 found |= self.sources(piece)
                 continue
@@ -233,7 +192,7 @@ class Flow:
     def within(self, node: Node) -> Taint:
         """Every value that anything in a node has to do with."""
         found = {r.name for r in self.tree.within(node)}
-        for part in descendants(node):
+        for part in bash.descendants(node):
             if part.type in EXPANSIONS:
                 found |= {h.name for h in self._expanded(part)}
             elif part.type == "declaration_command" or (
@@ -255,10 +214,10 @@ class Flow:
             return self.printed(node.named_children[-1])
         if node.type != "command":
             return self.within(node) | changed(self.fed_to(node)) | changed(self._content(node))
-        parts, words = self.command(node)
+        parts, words = bash.command(self.tree, node)
         name = words[0].text if words and words[0].text not in self.functions else None
         found = self.fed_to(node)
-        if self.is_bash and rules.prints_its_words(words) and not _redirects(node):
+        if self.is_bash and rules.prints_its_words(words) and not bash.redirects(node):
             return changed(found.union(*(self.argument(p) for p in parts[1:])), How.WORDS)
         if name == "cat" and len(words) == 1:
             return changed(found, How.WORDS)
@@ -302,18 +261,18 @@ class Flow:
 
     def _redirected_into(self, node: Node, of: Node) -> Taint | None:
         found = None
-        for redirect in _redirects(node):
+        for redirect in bash.redirects(node):
             if redirect.start_byte <= of.start_byte < redirect.end_byte:
                 return None  # what stands in a redirection does not read from it
             if redirect.type in ("herestring_redirect", "heredoc_redirect"):
                 found = changed(self.sources(redirect), How.WORDS)
-            elif redirect.type == "file_redirect" and "<" in _operator(self.tree, redirect):
+            elif redirect.type == "file_redirect" and "<" in bash.operator(self.tree, redirect):
                 found = self._read_from(redirect)
         return found
 
     def _read_from(self, redirect: Node) -> Taint:
         target = redirect.child_by_field_name("destination")
-        if target is None or "&" in _operator(self.tree, redirect):
+        if target is None or "&" in bash.operator(self.tree, redirect):
             return self.everything()
         if target.type == "process_substitution":
             return frozenset(h for child in target.named_children for h in self.printed(child))
@@ -334,24 +293,24 @@ class Flow:
     def _is_redirected_for_good(self, sign: str) -> bool:
         """Whether `exec` with a redirection but without a command changes what the script reads or writes."""
         return any(
-            sign in _operator(self.tree, redirect)
+            sign in bash.operator(self.tree, redirect)
             for node, _, words in self.calls
             if [w.text for w in words] == ["exec"] and node.parent is not None
-            for redirect in _redirects(node.parent)
+            for redirect in bash.redirects(node.parent)
         )
 
     # -- files ---------------------------------------------------------------------------
 
     def _files(self) -> None:
         for node in self.nodes:
-            for redirect in _redirects(node):
-                if redirect.type == "file_redirect" and ">" in _operator(self.tree, redirect):
+            for redirect in bash.redirects(node):
+                if redirect.type == "file_redirect" and ">" in bash.operator(self.tree, redirect):
                     body = node.child_by_field_name("body") or node
                     is_exec = self.tree.of(body) == "exec"
                     found = self.everything() if is_exec else self.printed(body) | self.within(body)
                     targets = redirect.children_by_field_name("destination")[:1]
                     if not any(t.type == "process_substitution" for t in targets):
-                        self._write(found, [literal(self.tree, t) for t in targets])
+                        self._write(found, [bash.literal(self.tree, t) for t in targets])
         for node, parts, words in self.calls:
             self._files_of(node, parts, words)
 
@@ -366,7 +325,7 @@ class Flow:
             self._make(parts, words)
         elif name == "git":
             self._make(parts, words)
-        elif interpreters.writes_files(name, words):
+        elif programs.writes_files(name, words):
             self._write(self.within(node) | given, [None])
         elif name in programs.SHELLS:
             self._nested_files(node, parts, words)
@@ -387,7 +346,7 @@ class Flow:
     def _nested_files(self, node: Node, parts: list[Node], words: list[Word]) -> None:
         at = next((n for n, w in enumerate(words) if rules.base(w.text or "") in programs.SHELLS), 0)
         script = rules.shell_script(words[at:])
-        tree = parse(words[at + script].text or "", ()) if script is not None else None
+        tree = bash.parse(words[at + script].text or "", ()) if script is not None else None
         if tree is not None and self.depth < DEPTH_MAX:
             given = NONE.union(*(self.argument(p) for p in parts))
             inner = self.nested(tree, given, self.fed_to(node), is_bash=False)
@@ -411,7 +370,7 @@ class Flow:
 
     def _assignments(self) -> Iterator[Assignment]:
         for node in self.nodes:
-            if node.type == "variable_assignment" and not is_arithmetic(self.tree, node.parent):
+            if node.type == "variable_assignment" and not bash.is_arithmetic(self.tree, node.parent):
                 name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
                 variable = re.split(r"[\[+]", self.tree.of(name or node), maxsplit=1)[0]
                 yield self._assignment(variable, (value,) if value is not None else ())
@@ -472,29 +431,6 @@ class Flow:
         )
 
 
-def is_arithmetic(tree: Tree, node: Node | None) -> bool:
-    """Whether names are variables in a node, and assignments are of numbers."""
-    return node is not None and (
-        node.type == "c_style_for_statement"
-        or (node.type == "compound_statement" and tree.of(node).startswith("(("))
-    )
-
-
-def _redirects(node: Node) -> list[Node]:
-    return [child for child in node.children if child.type.endswith("_redirect")]
-
-
-def _operator(tree: Tree, redirect: Node) -> str:
-    return "".join(tree.of(c) for c in redirect.children if not c.is_named)
-
-
 def _has_text(text: str) -> bool:
     """Whether a piece of a word is more than quotes."""
     return re.search(r"[^$'\"]", text) is not None
-
-
-def _pieces(part: Node) -> list[Node]:
-    """A word in its pieces, those of a string by themselves."""
-    if part.type in ("concatenation", "string", "command_name", "translated_string"):
-        return [piece for child in part.children for piece in _pieces(child)]
-    return [part]

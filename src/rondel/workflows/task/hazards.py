@@ -11,12 +11,23 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from rondel.workflows.task import programs
+from rondel.workflows.task import bash, programs
 from rondel.workflows.task import words as rules
 from rondel.workflows.task.arithmetic import Numbers
-from rondel.workflows.task.bash import Reference, Tree, descendants, literal, parse, word
+from rondel.workflows.task.bash import (
+    NONE,
+    Held,
+    How,
+    Input,
+    Reference,
+    Taint,
+    Tree,
+    Word,
+    changed,
+    taints,
+    word,
+)
 from rondel.workflows.task.flows import ARGUMENTS, CONTENT, DEPTH_MAX, NAMES, Flow
-from rondel.workflows.task.values import NONE, Held, How, Input, Taint, Word, changed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,22 +55,14 @@ class Option(NamedTuple):
     splits: bool  # each word of the value would be one of the command's
 
 
-@dataclass
-class Report:
-    """What is wrong with a command, and what depends on its values."""
-
-    problems: tuple[str, ...] = ()
-    options: frozenset[Option] = frozenset()
-
-
-def inspect(tree: Tree, exported: Container[str]) -> Report:
-    """Look at all of a command that takes values."""
+def inspect(tree: Tree, exported: Container[str]) -> tuple[tuple[str, ...], frozenset[Option]]:
+    """What is wrong with a command that takes values, and which of them may not begin with `-`."""
     variables = set(re.findall(r"\w+", tree.text))
     outer = {name: frozenset((Held(name, How.WHOLE),)) for name in variables if name in exported}
     names = frozenset(r.name for r in tree.references) | outer.keys()
     found = _Inspection(tree, Flow(tree, outer), names)
     found.all()
-    return Report(tuple(dict.fromkeys(found.problems)), frozenset(found.options))
+    return tuple(dict.fromkeys(found.problems)), frozenset(found.options)
 
 
 @dataclass
@@ -119,7 +122,7 @@ class _Inspection:
     # -- simple commands ----------------------------------------------------------------
 
     def _on_command(self, node: Node) -> None:
-        parts, words = self.flow.command(node)
+        parts, words = bash.command(self.tree, node)
         full = [
             replace(w, taint=self.flow.argument(p), first=self.flow.beginning(p))
             for p, w in zip(parts, words, strict=True)
@@ -142,7 +145,7 @@ class _Inspection:
         if name in programs.PREFIXES:
             self._prefix(name, words, fed)
         elif name in programs.SHELLS and (at := rules.shell_script(words)) is not None:
-            given = NONE.union(*(w.taint for w in words[at + 1 :]))
+            given = taints(words[at + 1 :])
             self._script(words[at].text or "", given, fed, is_bash=name == "bash")
         elif name == "trap":
             self._trap(words)
@@ -156,7 +159,7 @@ class _Inspection:
     def _program(self, words: Sequence[Word], fed: Taint) -> None:
         given = Input(fed, self.flow.written, self.flow.any_file)
         what = rules.problem(words, given)
-        taint = fed.union(*(w.taint for w in words))
+        taint = fed | taints(words)
         if what:
             self._refuse_script(taint, what)
             return
@@ -197,8 +200,7 @@ class _Inspection:
             return
         rest, wrong = rules.behind_prefix(words)
         if wrong:
-            taint = NONE.union(*(w.taint for w in words))
-            self._refuse_script(taint, wrong, "write it out")
+            self._refuse_script(taints(words), wrong, "write it out")
             return
         before = words[: len(words) - len(rest)]
         self._options(before)
@@ -223,7 +225,7 @@ class _Inspection:
 
     def _find(self, words: Sequence[Word], inner: tuple[int, int], fed: Taint) -> None:
         start, end = inner
-        given = NONE.union(*(w.taint for w in words[start:end]))
+        given = taints(words[start:end])
         self._refuse(given, "what find runs", "use find … | while read, or a script file")
         self._run([*words[: start - 1], *words[end + 1 :]], fed)
         names = changed(self.flow.held.get(NAMES, NONE))
@@ -231,9 +233,7 @@ class _Inspection:
 
     def _trap(self, words: Sequence[Word]) -> None:
         if any(w.text is None for w in words):
-            self._refuse_script(
-                NONE.union(*(w.taint for w in words)), "trap, whose command is not written out"
-            )
+            self._refuse_script(taints(words), "trap, whose command is not written out")
         elif len(words) > 1 and words[1].text not in ("-", ""):
             held = self.flow.held.get(ARGUMENTS, NONE)
             self._script(words[1].text or "", held, self.flow.everything(), is_bash=True)
@@ -241,11 +241,11 @@ class _Inspection:
     def _let(self, words: Sequence[Word]) -> None:
         names = re.findall(r"[^\W\d]\w*", " ".join(w.text or "?" for w in words[1:]))
         if any(w.text is None for w in words) or not all(self.numbers.has(n) for n in names):
-            self._refuse_script(NONE.union(*(w.taint for w in words)), "let over more than numbers")
+            self._refuse_script(taints(words), "let over more than numbers")
 
     def _script(self, text: str, given: Taint, fed: Taint, *, is_bash: bool) -> None:
         """A script for another shell, which finds values in its arguments, its input and its environment."""
-        inner = parse(text, ())
+        inner = bash.parse(text, ())
         if inner is None or self.flow.depth >= DEPTH_MAX:
             self._refuse_script(given, "a script that cannot be read", "write the script more simply")
             return
@@ -278,7 +278,7 @@ class _Inspection:
         if index is None or self.tree.of(index) in ("@", "*"):
             return
         maps = re.findall(r"(?:declare|local|typeset) -A (\w+)", self.tree.text)
-        if name is None or self.tree.of(name) not in maps or literal(self.tree, index) is None:
+        if name is None or self.tree.of(name) not in maps or bash.literal(self.tree, index) is None:
             self._arithmetic(index)
 
     def _on_expansion(self, node: Node) -> None:
@@ -305,9 +305,9 @@ class _Inspection:
             words = [Word("[", "["), *(self._word(part) for part in parts)]
             what = rules.test(words)
             if what:
-                self._refuse_script(NONE.union(*(w.taint for w in words)), what, "write it otherwise")
+                self._refuse_script(taints(words), what, "write it otherwise")
             return
-        for part in descendants(node):
+        for part in bash.descendants(node):
             operator = part.child_by_field_name("operator")
             sign = self.tree.of(operator) if operator is not None else ""
             if sign in _COMPARING:
@@ -315,14 +315,13 @@ class _Inspection:
                     if operand != operator:
                         self._arithmetic(operand)
             elif sign in ("-v", "-R") and not re.fullmatch(
-                r"\w+", literal(self.tree, part.children[-1]) or ""
+                r"\w+", bash.literal(self.tree, part.children[-1]) or ""
             ):
                 self._refuse_script(self.flow.within(part), f"a test by {sign}, which evaluates it")
 
     def _word(self, part: Node) -> Word:
-        text = literal(self.tree, part)
-        many = self.flow.is_many(part)
-        return Word(text, text or "", many=many, taint=self.flow.argument(part))
+        text = bash.literal(self.tree, part)
+        return Word(text, text or "", bash.is_many(self.tree, part), self.flow.argument(part))
 
     def _on_declaration_command(self, node: Node) -> None:
         command = self.tree.of(node.children[0])

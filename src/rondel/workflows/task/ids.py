@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 _FORM = re.compile(r"^IMPL-(\d{1,9})((?:\.\d{1,9})*)$", re.IGNORECASE)
 LEVELS_MAX = 2
 
 Numbers = tuple[int, ...]
+Find = Callable[[str], str | None]  # the id of the task that is meant; None when there is no such task
 
 
 def numbers(task_id: str) -> Numbers | None:
@@ -42,22 +43,15 @@ def order(task_id: str) -> tuple[bool, Numbers, str]:
     return (parts is None, parts or (), task_id)
 
 
-def resolve(task_id: str, among: Mapping[str, object], by_numbers: Mapping[Numbers, str]) -> str | None:
-    """The id of the task that is meant; None when there is no such task."""
-    if task_id in among:
-        return task_id
-    parts = numbers(task_id)
-    return by_numbers.get(parts) if parts else None
-
-
-def index(task_ids: Iterable[str]) -> dict[Numbers, str]:
-    """The ids by their numbers; of two with the same numbers the first counts."""
-    found: dict[Numbers, str] = {}
+def finder(task_ids: Iterable[str]) -> Find:
+    """Finds the task that is meant by an id, in whatever spelling; of two with the same numbers the first."""
+    exact: set[str] = set()
+    by_numbers: dict[Numbers, str] = {}
     for task_id in task_ids:
-        parts = numbers(task_id)
-        if parts:
-            found.setdefault(parts, task_id)
-    return found
+        exact.add(task_id)
+        if parts := numbers(task_id):
+            by_numbers.setdefault(parts, task_id)
+    return lambda meant: meant if meant in exact else by_numbers.get(numbers(meant) or ())
 
 
 def next_main(task_ids: Iterable[str]) -> str:

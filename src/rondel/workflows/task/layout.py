@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 
 from rondel.model.decisions import DECISIONS as DECISIONS
 from rondel.model.names import folder_name
@@ -50,6 +51,11 @@ def summary_file(task_id: str) -> str:
 def summary_names(task_id: str) -> tuple[str, ...]:
     """The names a task's summary may have, ours first."""
     return (f"{task_id}-summary.md", f"{task_id}.md")
+
+
+def summary_among(summaries: AbstractSet[str], task_id: str) -> str | None:
+    """The name of a task's summary, of those that are there."""
+    return next((n for n in summary_names(task_id) if n in summaries), None)
 
 
 def round_file(task_id: str, number: int) -> str:

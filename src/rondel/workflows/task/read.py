@@ -17,11 +17,11 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.task import graph as graphs
 from rondel.workflows.task import layout
-from rondel.workflows.task.complexity import Complexity, upgraded
-from rondel.workflows.task.schema import COMPLETION, OPEN, Task, TaskStatus, task_from
+from rondel.workflows.task.schema import COMPLETION, OPEN, Task, TaskStatus, task_from, texts
 from rondel.workflows.task.state import (
     NO_WORK,
     Claim,
+    Complexity,
     Phase,
     Request,
     SessionInfo,
@@ -29,8 +29,8 @@ from rondel.workflows.task.state import (
     State,
     Try,
     TryStatus,
-    Views,
     Work,
+    upgraded,
 )
 from rondel.workflows.task.validate import validate
 
@@ -81,12 +81,12 @@ def read(
     found = {t: _claim(one, summaries, begun, work.get(t, NO_WORK)) for t, one in stated.items()}
     tasks = {t: _counted(one, found[t]) for t, one in stated.items()}
     graph = graphs.build(tasks)
-    findings = tuple(validate(tasks, graph, doubles, unread))
+    violations = tuple(validate(tasks, graph, doubles, unread))
     by_file = {t.file: t.id for t in tasks.values()}
     stops: dict[str, str] = {}
-    for finding in findings:
-        if finding.stops and finding.file in by_file:
-            stops.setdefault(by_file[finding.file], finding.message)
+    for one in violations:
+        if one.stops and one.file in by_file:
+            stops.setdefault(by_file[one.file], one.message)
     decisions = files.names(layout.DECISIONS)
     newest, markers = newest_marker(files, ref)
     session = _session(files, ref.id, begun, tasks, graph)
@@ -98,8 +98,8 @@ def read(
         identity=identity_of(files.json(IDENTITY)),
         tasks=tasks,
         graph=graph,
-        front=graphs.front(graph, tasks),
-        findings=findings,
+        frontier=graphs.frontier(graph, tasks),
+        violations=violations,
         unusable=stops,
         summaries=summaries,
         begun=begun,
@@ -184,14 +184,14 @@ def _with_claim(state: State, task_id: str, before: TaskStatus | None = None) ->
     task = state.tasks.get(task_id)
     if task is None or task_id not in state.graph.needs:
         return state
-    claim = _claim(task, state.summaries, state.begun, state.work.get(task_id, NO_WORK))
+    claim = _claim(task, state.summaries, state.begun, state.work_on(task_id))
     claims = {t: c for t, c in state.claims.items() if t != task_id}
     tasks = {**state.tasks, task_id: _counted(task, claim)}
     return replace(
         state,
         tasks=tasks,
         claims=claims if claim is None else {**claims, task_id: claim},
-        front=state.front.moved(state.graph, task_id, before or task.status, tasks),
+        frontier=state.frontier.moved(state.graph, task_id, before or task.status, tasks),
     )
 
 
@@ -200,7 +200,7 @@ def _claim(task: Task, summaries: frozenset[str], begun: str | None, work: Work)
 
     In a session that was begun here a summary alone says nothing, since anybody can write one.
     """
-    named = any(n in summaries for n in layout.summary_names(task.id))
+    named = layout.summary_among(summaries, task.id) is not None
     if begun is None:
         return Claim.SUMMARY if named and task.stated in OPEN else None
     ours = task.mark == completion_mark(begun, task.id, work.number)
@@ -277,15 +277,11 @@ def session_info(value: object, session_id: str, tasks: Mapping[str, Task], subt
         stored_complexity=stored,
         phase=str(body.get("current_phase", Phase.PLAN)),
         status=known or SessionStatus.ACTIVE,
-        current_tasks=_texts(progress.get("current_tasks")),
-        completed_phases=_texts(progress.get("completed_phases")),
+        current_tasks=texts(progress.get("current_tasks")),
+        completed_phases=texts(progress.get("completed_phases")),
         problem="; ".join(wrong),
         readable=isinstance(value, dict),
     )
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
 
 
 def _request(files: Snapshot) -> Request:
@@ -293,12 +289,12 @@ def _request(files: Snapshot) -> Request:
     body = files.json(f"{layout.REQUESTS}/request-{number}.json") if number else None
     if not isinstance(body, dict):
         return Request(number)
-    texts = {k: body[k] for k in ("kind", "text", "task_id", "sandbox") if isinstance(body.get(k), str)}
+    words = {k: body[k] for k in ("kind", "text", "task_id", "sandbox") if isinstance(body.get(k), str)}
     good = {"base": is_operand, "target": is_branch, "checks": bool}
     refs = {k: body[k] for k, is_good in good.items() if isinstance(body.get(k), str) and is_good(body[k])}
     limit = body.get("step_timeout_s")
     seconds = float(limit) if isinstance(limit, int | float) and limit > 0 else Request.step_timeout_s
-    return Request(number, **texts, **refs, tasks=_texts(body.get("tasks")), step_timeout_s=seconds)
+    return Request(number, **words, **refs, tasks=texts(body.get("tasks")), step_timeout_s=seconds)
 
 
 def _with_settings(request: Request, given: Given) -> Request:
@@ -346,7 +342,7 @@ def work_on(files: Snapshot, task_id: str) -> Work:
             next((s for s in TryStatus if s == status), TryStatus.FAILED),
             str(body.get("error", "")),
         )
-        changed = _texts(body.get("changed")) or changed
+        changed = texts(body.get("changed")) or changed
     before = files.json(layout.round_file(task_id, number - 1)) if number > 1 else None
     conflict = str(before.get("error", "")) if isinstance(before, dict) else ""
     return Work(number, tries, changed, conflict) if tries or number > 1 else NO_WORK
@@ -358,6 +354,5 @@ def _answer(files: Snapshot, name: str) -> str:
     return answer if isinstance(answer, str) else ""
 
 
-def _views(files: Snapshot) -> Views:
-    """The generated documents."""
-    return Views(files.digest(layout.TODO), files.digest(layout.PLAN))
+def _views(files: Snapshot) -> tuple[str | None, str | None]:
+    return files.digest(layout.TODO), files.digest(layout.PLAN)

@@ -14,8 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from rondel.model.changes import Document, Json
-from rondel.workflows.task.assignment import Agent, assign
-from rondel.workflows.task.steps import Step, steps_from
+from rondel.workflows.task.preanalysis import AnalysisStep, steps_from
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 COMPLETION = "completion"  # in `meta`: who completed the task, and the mark of that
@@ -46,6 +45,21 @@ class TaskType(StrEnum):
     DOCS = "docs"
 
 
+class Agent(StrEnum):
+    """The agents that tasks are assigned to; each is a role of `rondel.toml`, as `task.<agent>`."""
+
+    PLANNING = "planning-agent"
+    CODE = "code-developer"
+    TEST = "code-review-test-agent"
+    REVIEW = "review-agent"
+
+
+_BY_TYPE = {"test": Agent.TEST}
+_BY_WORD = (
+    (Agent.REVIEW, re.compile(r"\b(review|audit|inspect)", re.IGNORECASE)),
+    (Agent.PLANNING, re.compile(r"\b(plan|design|architect|research|investigat|analy[sz]e)", re.IGNORECASE)),
+    (Agent.TEST, re.compile(r"\b(tests?|testing|coverage|e2e|qa)\b", re.IGNORECASE)),
+)
 _OTHER_STATUS = {
     **dict.fromkeys(("in_progress", "in-progress", "running", "doing", "started"), TaskStatus.ACTIVE),
     **dict.fromkeys(("done", "complete", "finished"), TaskStatus.COMPLETED),
@@ -77,7 +91,7 @@ class Task:
     acceptance: tuple[str, ...]
     parent: str | None
     depends_on: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[AnalysisStep, ...]
     target_files: tuple[str, ...]
     error: str
     document: Mapping[str, object]  # as the file has it
@@ -85,9 +99,14 @@ class Task:
     notes: tuple[Note, ...] = ()
 
     @property
+    def body(self) -> Mapping[str, object]:
+        """The task in its document."""
+        return _inner(self.document, self.inner)
+
+    @property
     def stated(self) -> TaskStatus:
         """The status that its file says; `status` is the one that counts."""
-        return _status(_inner(self.document, self.inner).get("status"))[0]
+        return _status(self.body.get("status"))[0]
 
     @property
     def mark(self) -> object:
@@ -107,13 +126,12 @@ class Task:
 
     @property
     def _completion(self) -> Mapping[str, object]:
-        meta = _mapping(_inner(self.document, self.inner).get("meta"))
-        return _mapping(meta.get(COMPLETION))
+        return _mapping(_mapping(self.body.get("meta")).get(COMPLETION))
 
     @property
     def properties(self) -> Mapping[str, object]:
         """What a reference in its texts may name: its fields, those of its context and of its meta."""
-        body = _inner(self.document, self.inner)
+        body = self.body
         named: dict[str, object] = {
             "id": self.id,
             "title": self.title,
@@ -257,10 +275,14 @@ def _plain(value: object) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,) if value.strip() else ()
+def texts(value: object) -> tuple[str, ...]:
+    """The texts of a JSON list; nothing where it is none."""
     return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """The same, where one text stands for a list of one."""
+    return ((value,) if value.strip() else ()) if isinstance(value, str) else texts(value)
 
 
 def _split(value: object) -> object:
@@ -324,3 +346,23 @@ def with_status(
         elif isinstance(meta, dict):
             meta.pop(name, None)
     return document
+
+
+def assign(kind: str, title: str) -> Agent:
+    """The agent for a task: by its type where that says it, then by its title, else the developer.
+
+    A title counts by its first word that says what to do: "Implement the review page" is
+    implementation.
+    """
+    if kind in _BY_TYPE:
+        return _BY_TYPE[kind]
+    first = re.match(
+        r"\s*(implement|build|add|create|fix|write|update|refactor|remove|migrate)\b", title, re.IGNORECASE
+    )
+    words = title[first.end() :] if first else title
+    for agent, pattern in _BY_WORD:
+        if pattern.match(title.lstrip()) or (not first and pattern.search(words)):
+            return agent
+    if first and _BY_WORD[2][1].search(words) and first[1].lower() in ("write", "add", "create", "update"):
+        return Agent.TEST
+    return Agent.CODE

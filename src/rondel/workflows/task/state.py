@@ -6,15 +6,38 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rondel.model.actions import Action
+from rondel.model.actions import Access, Workspace
 from rondel.model.identity import Identity
 from rondel.model.snapshot import Snapshot
-from rondel.model.workflow import SessionRef
-from rondel.workflows.task import ids
-from rondel.workflows.task.complexity import Complexity
-from rondel.workflows.task.graph import Front, Graph
+from rondel.model.workflow import SessionRef, Step
+from rondel.workflows.task import ids, layout
+from rondel.workflows.task.graph import Frontier, Graph
 from rondel.workflows.task.schema import Task
-from rondel.workflows.task.validate import Finding
+from rondel.workflows.task.validate import Violation
+from rondel.workflows.task.variables import Variables
+
+MEDIUM_FROM = 5  # tasks
+COMPLEX_FROM = 16
+
+
+class Complexity(StrEnum):
+    """How large a session is, in this order. It may grow, and never shrinks."""
+
+    SIMPLE = "simple"
+    MEDIUM = "medium"
+    COMPLEX = "complex"
+
+
+def classify(count: int, levels: int) -> Complexity:
+    """The class of so many tasks on so many levels."""
+    if count >= COMPLEX_FROM:
+        return Complexity.COMPLEX
+    return Complexity.MEDIUM if count >= MEDIUM_FROM or levels > 1 else Complexity.SIMPLE
+
+
+def upgraded(now: Complexity, count: int, levels: int) -> Complexity:
+    """The class of a session that was `now`: the higher of the two."""
+    return max(now, classify(count, levels), key=list(Complexity).index)
 
 
 class Phase(StrEnum):
@@ -104,14 +127,6 @@ class Claim(StrEnum):
 
 
 @dataclass(frozen=True)
-class Views:
-    """What the generated documents are now, by digest."""
-
-    todo: str | None = None
-    plan: str | None = None
-
-
-@dataclass(frozen=True)
 class State:
     """A session."""
 
@@ -121,8 +136,8 @@ class State:
     request: Request
     tasks: Mapping[str, Task]
     graph: Graph
-    front: Front
-    findings: tuple[Finding, ...]
+    frontier: Frontier
+    violations: tuple[Violation, ...]
     unusable: Mapping[str, str]  # tasks that cannot run as they are, and why
     summaries: frozenset[str]
     begun: str | None  # the session's id, where it was begun here
@@ -130,7 +145,7 @@ class State:
     work: Mapping[str, Work]
     answers: Mapping[str, str]  # decisions by file name
     proposals: frozenset[str]
-    views: Views
+    views: tuple[str | None, str | None]  # the list and the plan as they are now, by digest
     allowed: Container[str]
     is_marked: bool  # the newest marker is this session's: it is the active one
     markers: int = 1  # how many sessions have one
@@ -138,8 +153,38 @@ class State:
     has_steps: bool = False  # whether any task does
     identity: Identity | None = None
     # What is costly to make and holds until a task changes in more than its status.
-    prepared: dict[str, Action] = field(default_factory=dict, compare=False)
+    prepared: dict[str, Step[State]] = field(default_factory=dict, compare=False)
     texts: dict[str, str] = field(default_factory=dict, compare=False)
+
+    def work_on(self, task_id: str) -> Work:
+        """How far the work on a task is."""
+        return self.work.get(task_id, NO_WORK)
+
+    def summary_of(self, task_id: str) -> str | None:
+        """The name of a task's summary; None when it has none."""
+        return layout.summary_among(self.summaries, task_id)
+
+    def workspace_name(self, task_id: str) -> str:
+        """What the working copy of a task is called; each round of work has its own."""
+        number = self.work_on(task_id).number
+        return task_id if number == 1 else f"{task_id}-{number}"
+
+    def workspace(self, task: Task) -> Workspace:
+        """The working copy of a task: one for its steps and its agent together."""
+        name = self.workspace_name(task.id)
+        return Workspace(Access.WRITE, target=self.target, checks=self.request.checks, name=name)
+
+    def variables(self, task: Task, before: int | None = None) -> Variables:
+        """What the references in a task's texts, or in its step `before`, stand for."""
+        tries = self.work_on(task.id).tries
+        outputs: dict[str, str] = {}
+        for number, step in enumerate(task.steps[: None if before is None else before - 1], start=1):
+            if step.output_to:
+                last = tries.get(number)
+                kept = last is not None and last.status is TryStatus.DONE
+                text = self.files.text(layout.output_file(task.id, number, step.name)) if kept else None
+                outputs[step.output_to] = (text or "").rstrip("\n")
+        return Variables(task.properties, outputs)
 
     def claimed(self, claim: Claim) -> list[str]:
         """The tasks of which that is claimed, in the order of their ids."""
@@ -152,6 +197,13 @@ class State:
         return (known.onto if known else None) or self.request.target or (known.branch if known else None)
 
     @property
+    def status(self) -> SessionStatus:
+        """Completed when its document says so, else what the marker says."""
+        if self.session.status is SessionStatus.COMPLETED:
+            return SessionStatus.COMPLETED
+        return SessionStatus.ACTIVE if self.is_marked else SessionStatus.PAUSED
+
+    @property
     def phase(self) -> Phase:
         """Where the session is: from its tasks, not from what its document says."""
         if not self.tasks:
@@ -162,7 +214,7 @@ class State:
     def all_completed(self) -> bool:
         """Whether every leaf is completed; of a file that cannot be read nobody knows."""
         leaves = len(self.graph.leaves)
-        return leaves > 0 and self.front.completed == leaves and not self.unread
+        return leaves > 0 and self.frontier.completed == leaves and not self.unread
 
     @property
     def names(self) -> list[str]:

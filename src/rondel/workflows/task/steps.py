@@ -1,169 +1,156 @@
-"""Steps: what `flow_control.pre_analysis` says is to be done before the agent is asked."""
+"""Everything that is due in a session of tasks, the longest chain first.
+
+What a planner is asked is in `proposing`, the steps of a task before its agent is asked in `analysing`, the
+agent's work and how a task ends in `working`.
+"""
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from rondel.errors import UnsafePath
+from rondel.model.actions import Decide, Derive
+from rondel.model.names import inside
+from rondel.model.workflow import Step
+from rondel.workflows.task import layout
+from rondel.workflows.task.analysing import Waiting, next_step, waiting, waiting_in
+from rondel.workflows.task.documents import draw, is_drawn
+from rondel.workflows.task.proposing import proposing
+from rondel.workflows.task.schema import Task
+from rondel.workflows.task.state import Claim, SessionStatus, State
+from rondel.workflows.task.working import adopt_summary, set_back, work
+
+NAMED_MAX = 5  # commands that one question names
+LINE_MAX = 120
 
 
-class OnError(StrEnum):
-    """What a failed step means for its task."""
-
-    SKIP = "skip_optional"
-    FAIL = "fail"
-    RETRY = "retry_once"
-    MANUAL = "manual_intervention"
-
-
-_OTHER_ON_ERROR = {
-    "warn": OnError.SKIP,
-    "skip": OnError.SKIP,
-    "continue": OnError.SKIP,
-    "retry": OnError.RETRY,
-}
-_CALL = re.compile(r"^\s*([A-Za-z_][\w.:-]*)\((.*)\)\s*$", re.DOTALL)
-_NAME = re.compile(r"^[A-Za-z_][\w-]*$")
+def steps(state: State) -> Iterator[Step[State]]:
+    """What is due. Whatever ends may be the moment to draw the documents again."""
+    for step in _due_now(state):
+        action = step.action
+        if isinstance(action, Decide):
+            yield step
+        else:
+            drawn = replace(action, outputs=(*action.outputs, layout.TODO, layout.PLAN))
+            yield replace(step, action=drawn)
 
 
-@dataclass(frozen=True)
-class Step:
-    """One step. `commands` are as the file has them; `scripts` are what bash gets."""
-
-    name: str
-    action: str
-    commands: tuple[str, ...]
-    scripts: tuple[str, ...]
-    output_to: str | None
-    on_error: OnError
-    criteria: str
-    unusable: str = ""  # why it cannot run at all
+def _due_now(state: State) -> Iterator[Step[State]]:
+    if state.session.status is not SessionStatus.COMPLETED:
+        if (proposal := proposing(state)) is not None:
+            yield proposal
+        if state.request.kind == "run":
+            yield from _work(state)
+    if not is_drawn(state):
+        yield Step(Derive(layout.TODO, title="generated documents"), lambda state, _: draw(state))
 
 
-def steps_from(value: object) -> tuple[tuple[Step, ...], list[str]]:
-    """The steps of a task, and what is wrong with how they are written."""
-    if value is None:
-        return (), []
-    if not isinstance(value, list):
-        return (), ["pre_analysis must be a list of steps"]
-    steps, problems = [], []
-    for number, entry in enumerate(value, start=1):
-        step, wrong = _step(number, entry)
-        problems += [f"step {number}: {words}" for words in wrong]
-        steps.append(step)
-    return tuple(steps), problems
+def _work(state: State) -> Iterator[Step[State]]:
+    """The due steps of each leaf that may be worked on now.
 
-
-def _step(number: int, entry: object) -> tuple[Step, list[str]]:
-    if not isinstance(entry, Mapping):
-        words = "it must be an object with step, action and command"
-        return Step(f"step-{number}", "", (), (), None, OnError.FAIL, "", words), [words]
-    wrong = [f"{k} is missing" for k in ("step", "action") if not isinstance(entry.get(k), str | int)]
-    commands, command_problems = _commands(entry)
-    scripts = tuple(script for c in commands if (script := script_of(c)) is not None)
-    unusable = ""
-    if not commands:
-        unusable = "it has no command"
-    elif len(scripts) < len(commands):
-        strange = next(c for c in commands if script_of(c) is None)
-        unusable = f"{strange[:80]!r} is not a bash(…) command"
-        command_problems.append(unusable)
-    on_error, error_problems = _on_error(entry.get("on_error"))
-    output_to = entry.get("output_to")
-    if output_to is not None and not (isinstance(output_to, str) and _NAME.match(output_to)):
-        error_problems.append(f"output_to must be a name of letters, digits and _, not {output_to!r}")
-        output_to = None
-    given = entry.get("success_criteria")
-    criteria = "" if given is None else given if isinstance(given, str) else json.dumps(given)
-    unchecked = criteria_problem(criteria)
-    if unchecked is not None:
-        error_problems.append(unchecked)
-        unusable = unusable or unchecked
-    name = str(entry.get("step") or f"step-{number}")
-    step = Step(
-        name, str(entry.get("action") or name), commands, scripts, output_to, on_error, criteria, unusable
-    )
-    return step, [*wrong, *command_problems, *error_problems]
-
-
-def _commands(entry: Mapping[object, object]) -> tuple[tuple[str, ...], list[str]]:
-    command, commands = entry.get("command"), entry.get("commands")
-    if isinstance(command, str) and command.strip():
-        return (command,), []
-    if isinstance(commands, list) and commands and all(isinstance(c, str) for c in commands):
-        return tuple(str(c) for c in commands), ["command is missing ('commands' is read instead)"]
-    return (), ["command is missing"]
-
-
-def script_of(command: str) -> str | None:
-    """What bash gets for a command: the inside of `bash(…)`, or a command without a wrapper.
-
-    `Read(path)` is read as `cat`. Any other call is a tool of some agent, and not ours to run.
+    Leaves under way come first. A leaf that is ready waits while another one works in the
+    same places.
     """
-    found = _CALL.match(command)
-    if found is None:
-        return command
-    name, inside = found[1], found[2]
-    if name.lower() in ("bash", "sh", "shell"):
-        return inside
-    if name == "Read" and "{" not in inside:
-        return f"cat -- {shlex.quote(inside.strip())}"
-    return None
+    yield from map(adopt_summary, state.claimed(Claim.SUMMARY))
+    yield from map(set_back, filter(state.selected, state.claimed(Claim.SET_BACK)))
+    busy = BusyPaths()
+    for entries, waits_for_place in ((state.frontier.active, False), (state.frontier.ready, True)):
+        for _, _, leaf in entries:
+            task = state.tasks[leaf]
+            if not state.selected(leaf) or (waits_for_place and busy.overlaps(task.focus_paths)):
+                continue
+            step = _due(state, task)
+            if step is not None and not isinstance(step.action, Decide):
+                busy.take(task.focus_paths)
+                yield step
+    yield from map(Step, questions(state))
 
 
-def _on_error(value: object) -> tuple[OnError, list[str]]:
-    if value is None:
-        return OnError.FAIL, []
-    strategy = next((s for s in OnError if s == value), None)
-    if strategy is not None:
-        return strategy, []
-    words = f"on_error is {value!r}, not one of {', '.join(OnError)}"
-    known = _OTHER_ON_ERROR.get(str(value))
-    return (known, [f"{words}; read as {known}"]) if known else (OnError.FAIL, [f"{words}; read as fail"])
+def questions(state: State) -> Iterator[Decide]:
+    """What only a person can say: how a failed step goes on, and which commands may run."""
+    for task in _with_steps(state):
+        step = _due(state, task)
+        if step is not None and isinstance(step.action, Decide):
+            yield step.action
+    waits = commands_waiting(state)
+    if waits:
+        words = "; ".join(f"{w.task_id} step {w.step}: {_short(w.command)}" for w in waits[:NAMED_MAX])
+        more = f" and {len(waits) - NAMED_MAX} more" if len(waits) > NAMED_MAX else ""
+        yield Decide(layout.ALLOW, f"not yet allowed: {words}{more}; `rondel task allow` asks", ("allow",))
 
 
-def criteria_problem(criteria: str) -> str | None:
-    """What is wrong with success criteria; None when they can be checked."""
-    for one in _each(criteria):
-        name, _, value = one.partition(":")
-        if name == "exit_code" and re.fullmatch(r"\s*\d{1,3}(\s*,\s*\d{1,3})*\s*", value):
-            continue
-        if name in ("output_contains", "file_exists") and value.strip():
-            continue
-        if name == "output_not_empty" and not value:
-            continue
-        return (
-            f"success_criteria {one!r} cannot be checked; use exit_code:0, output_contains:TEXT, "
-            "output_not_empty or file_exists:PATH, separated by ';'"
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
+
+
+def _due(state: State, task: Task) -> Step[State] | None:
+    """The next step of a leaf; None when it cannot go on by itself.
+
+    Where its files claim something, that is written down before it is known what is due.
+    """
+    if state.claims.get(task.id) in (Claim.SUMMARY, Claim.SET_BACK):
+        return None
+    if task.id in state.unusable or waiting(task, state.allowed):
+        return None
+    return next_step(state, task) or work(state, task)
+
+
+def commands_waiting(state: State) -> list[Waiting]:
+    """The commands that a person must allow before the leaves that are due can run."""
+    return waiting_in([t for t in _with_steps(state) if t.id not in state.unusable], state.allowed)
+
+
+def _with_steps(state: State) -> list[Task]:
+    """The leaves with steps that a person asked for and that are under way or ready."""
+    if not state.has_steps:
+        return []
+    leaves = (state.tasks[leaf] for _, _, leaf in (*state.frontier.active, *state.frontier.ready))
+    return [task for task in leaves if task.steps and state.selected(task.id)]
+
+
+class BusyPaths:
+    """The places that tasks work in now. A folder takes everything below it, and `.` takes all."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._above: set[str] = set()
+
+    def take(self, paths: Iterable[str]) -> None:
+        """Take the places of a task."""
+        for path in _plain(paths):
+            self._taken.add(path)
+            self._above.update(_folders(path))
+
+    def overlaps(self, paths: Iterable[str]) -> bool:
+        """Whether one of these places is taken, or has one that is taken inside."""
+        return any(
+            path in self._taken or path in self._above or any(f in self._taken for f in _folders(path))
+            for path in _plain(paths)
         )
-    return None
 
 
-def _each(criteria: str) -> list[str]:
-    return [one.strip() for one in criteria.split(";") if one.strip()]
+def _plain(paths: Iterable[str]) -> Iterable[str]:
+    """The paths in one spelling; what is no path of the project takes nothing."""
+    return (plain for path in paths if (plain := _spelled(path)) is not None)
 
 
-def files_wanted(criteria: str) -> tuple[str, ...]:
-    """The files whose existence the criteria ask for."""
-    return tuple(one.partition(":")[2].strip() for one in _each(criteria) if one.startswith("file_exists:"))
+@lru_cache(maxsize=10_000)
+def _spelled(path: str) -> str | None:
+    """A path in one spelling; None for what is no path of the project."""
+    short = path.removeprefix("./").rstrip("/")
+    if short in ("", "."):
+        return ""
+    try:
+        return inside(short)
+    except UnsafePath:
+        return None
 
 
-def unmet(criteria: str, exit_code: int | None, output: str, files: Mapping[str, bytes]) -> str | None:
-    """Which criterion a step missed, in words; None when it succeeded. By default the exit code is 0."""
-    checks = _each(criteria)
-    if not any(one.startswith("exit_code") for one in checks):
-        checks.insert(0, "exit_code:0")
-    for one in checks:
-        name, _, value = one.partition(":")
-        if name == "exit_code" and exit_code not in {int(v) for v in value.split(",")}:
-            return f"exit code {exit_code}, not {value.strip()}"
-        if name == "output_contains" and value.strip() not in output:
-            return f"the output does not contain {value.strip()!r}"
-        if name == "output_not_empty" and not output.strip():
-            return "the output is empty"
-        if name == "file_exists" and value.strip() not in files:
-            return f"there is no file {value.strip()!r}"
-    return None
+def _folders(path: str) -> Iterable[str]:
+    """The folders around a path, up to the whole project."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path

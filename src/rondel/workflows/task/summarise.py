@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from rondel.model.actions import Ask, Decide
+from rondel.model.actions import Decide
 from rondel.model.commands import OWN_WORDS, answering, command_line
 from rondel.model.marks import FOREIGN
 from rondel.model.summary import Problem, Status, Summary
 from rondel.workflows.task import ids, layout
 from rondel.workflows.task.graph import can_still_run, derived_status
-from rondel.workflows.task.plan import proposing, questions
+from rondel.workflows.task.proposing import proposing
 from rondel.workflows.task.schema import Task, TaskStatus
 from rondel.workflows.task.state import Claim, SessionStatus, State
+from rondel.workflows.task.steps import questions
 
 NAMED_MAX = 5
 
@@ -28,7 +29,7 @@ def summary(state: State) -> Summary:
         title=state.session.project,
         status=status,
         phase=str(state.phase),
-        done=state.front.completed,
+        done=state.frontier.completed,
         total=len(state.graph.leaves),
         waiting_for=question or why,
         updated_at=datetime.fromtimestamp(changed, UTC) if changed else None,
@@ -61,7 +62,7 @@ def _status(state: State, question: str | None) -> tuple[Status, str | None]:
 
 
 def _can_go_on(state: State) -> bool:
-    leaves = [leaf for _, _, leaf in (*state.front.active, *state.front.ready)]
+    leaves = [leaf for _, _, leaf in (*state.frontier.active, *state.frontier.ready)]
     return any(t not in state.unusable and state.selected(t) for t in leaves)
 
 
@@ -112,7 +113,7 @@ def _next(state: State, open_: Sequence[Decide]) -> str:
         return answering((), state.ref.name, open_)
     if not state.is_marked:
         return command_line("task", "resume", state.ref.id)
-    if any(isinstance(a, Ask) for a in proposing(state)):
+    if proposing(state) is not None:
         return command_line("resume", state.ref.name)
     if not state.names:
         return command_line("task", "plan", OWN_WORDS)
@@ -146,8 +147,8 @@ def problems(state: State) -> Iterable[Problem]:
     yield from _of_session(state)
     for task_id in state.claimed(Claim.FOREIGN):
         yield _foreign(state.tasks[task_id])
-    for finding in state.findings:
-        yield Problem(finding.rule, finding.file, finding.message)
+    for one in state.violations:
+        yield Problem(one.rule, one.file, one.message)
     for task in state.tasks.values():
         yield from _of_task(state, task)
 
@@ -170,8 +171,8 @@ def _of_task(state: State, task: Task) -> Iterable[Problem]:
     for note in task.notes:
         if note.rule == "shape":
             yield Problem(note.rule, task.file, note.message)
-    named = any(n in state.summaries for n in layout.summary_names(task.id))
-    if task.status is TaskStatus.COMPLETED and task.id in state.graph.needs and not named:
+    is_leaf = task.id in state.graph.needs
+    if task.status is TaskStatus.COMPLETED and is_leaf and state.summary_of(task.id) is None:
         words = f"{task.id} is completed, and there is no {layout.summary_file(task.id)}"
         yield Problem("summary-missing", task.file, words, "write it, or run the task again by its id")
     if task.status is TaskStatus.CONTAINER and task.id not in state.graph.children:
@@ -195,10 +196,10 @@ def _document(state: State) -> dict[str, object]:
         "project": info.project,
         "type": str(info.complexity),
         "current_phase": str(state.phase),
-        "status": str(effective_status(state)),
+        "status": str(state.status),
         "progress": {
             "completed_phases": list(info.completed_phases),
-            "current_tasks": [leaf for _, _, leaf in state.front.active],
+            "current_tasks": [leaf for _, _, leaf in state.frontier.active],
         },
         "active": state.is_marked,
         "tasks": [
@@ -213,10 +214,3 @@ def _document(state: State) -> dict[str, object]:
             for t in state.graph.order
         ],
     }
-
-
-def effective_status(state: State) -> SessionStatus:
-    """The status of a session: completed when its document says so, else what the marker says."""
-    if state.session.status is SessionStatus.COMPLETED:
-        return SessionStatus.COMPLETED
-    return SessionStatus.ACTIVE if state.is_marked else SessionStatus.PAUSED

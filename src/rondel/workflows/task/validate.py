@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from rondel.errors import UnsafePath
 from rondel.model.names import inside, is_safe_name
 from rondel.workflows.task import ids
-from rondel.workflows.task.cycles import cycles
-from rondel.workflows.task.graph import Graph
+from rondel.workflows.task.graph import Graph, cycles
+from rondel.workflows.task.preanalysis import OnError
 from rondel.workflows.task.schema import Task
 from rondel.workflows.task.variables import Variables, prepare
 
@@ -24,7 +24,7 @@ _WILD = re.compile(r"[*?\[\]{}]")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Violation:
     """One broken rule in one file. `stops` says that the task cannot run as it is."""
 
     file: str
@@ -38,71 +38,73 @@ def validate(
     graph: Graph,
     doubles: Sequence[Task] = (),
     unread: Mapping[str, str] = MappingProxyType({}),
-) -> list[Finding]:
+) -> list[Violation]:
     """Everything that is wrong with a session's tasks.
 
     `doubles` have an id that another task has; `unread` are files, by id, that cannot be read.
     """
     found = [
-        Finding(t.file, "id-unique", f"{t.id} is the id of {tasks[t.id].file} too", stops=True)
+        Violation(t.file, "id-unique", f"{t.id} is the id of {tasks[t.id].file} too", stops=True)
         for t in doubles
         if t.id in tasks
     ]
     found += _same_numbers(tasks)
-    by_numbers = ids.index(graph.order)
-    for task_id in graph.order:
-        found += one(tasks[task_id])
-        found += _relations(tasks[task_id], tasks, graph, by_numbers, unread)
-    for cycle in cycles(tasks, graph):
+    find, find_unread = ids.finder(graph.order), ids.finder(unread)
+
+    def why_not(task_id: str) -> str:
+        """Why a task that is named is none: its file is missing, or it is there and cannot be read."""
+        there = find_unread(task_id)
+        return f"{unread[there]} cannot be read" if there else f"there is no {task_id}.json"
+
+    for task in (tasks[task_id] for task_id in graph.order):
+        found += [*one(task), *_relations(task, graph, find, why_not)]
+    for cycle in cycles(graph):
         way = " → ".join([*cycle, cycle[0]])
         leaf = next((t for t in cycle if t in graph.needs), cycle[0])  # only leaves can be stopped
-        found.append(Finding(tasks[leaf].file, "depends-on-cycle", f"{way} wait for each other", stops=True))
+        found.append(
+            Violation(tasks[leaf].file, "depends-on-cycle", f"{way} wait for each other", stops=True)
+        )
     return found
 
 
-def _same_numbers(tasks: Mapping[str, Task]) -> Iterable[Finding]:
+def _same_numbers(tasks: Mapping[str, Task]) -> Iterable[Violation]:
     seen: dict[ids.Numbers, str] = {}
     for task_id in sorted(tasks, key=ids.order):
         parts = ids.numbers(task_id)
         if parts and seen.setdefault(parts, task_id) != task_id:
-            yield Finding(tasks[task_id].file, "id-unique", f"{task_id} is the same task as {seen[parts]}")
+            yield Violation(tasks[task_id].file, "id-unique", f"{task_id} is the same task as {seen[parts]}")
 
 
-def one(task: Task) -> list[Finding]:
+def one(task: Task) -> list[Violation]:
     """What is wrong with a task by itself."""
-    found = [Finding(task.file, n.rule, n.message) for n in task.notes if n.rule in RULES]
+    found = [Violation(task.file, n.rule, n.message) for n in task.notes if n.rule in RULES]
     found += _id(task)
-    found += [Finding(task.file, "focus-paths", words) for words in _focus(task)]
-    found += [Finding(task.file, "flow-control", words, stops=True) for words in flow_problems(task)]
+    found += [Violation(task.file, "focus-paths", words) for words in _focus(task)]
+    found += [Violation(task.file, "flow-control", words, stops=True) for words in flow_problems(task)]
     return found
 
 
-def _id(task: Task) -> Iterable[Finding]:
+def _id(task: Task) -> Iterable[Violation]:
     name = task.file.rpartition("/")[2].removesuffix(".json")
     parts = ids.numbers(task.id)
     if not is_safe_name(task.id):
-        yield Finding(task.file, "id-format", f"{task.id!r} is not IMPL-N or IMPL-N.M", stops=True)
+        yield Violation(task.file, "id-format", f"{task.id!r} is not IMPL-N or IMPL-N.M", stops=True)
     elif parts and len(parts) > ids.LEVELS_MAX:
-        yield Finding(task.file, "depth", f"{task.id} is {len(parts)} levels deep; at most 2 are", stops=True)
+        yield Violation(
+            task.file, "depth", f"{task.id} is {len(parts)} levels deep; at most 2 are", stops=True
+        )
     elif not ids.is_well_formed(task.id):
-        yield Finding(task.file, "id-format", f"{task.id!r} is not IMPL-N or IMPL-N.M")
+        yield Violation(task.file, "id-format", f"{task.id!r} is not IMPL-N or IMPL-N.M")
     elif name != task.id:
-        yield Finding(task.file, "id-format", f"the file of {task.id} must be {task.id}.json", stops=True)
+        yield Violation(task.file, "id-format", f"the file of {task.id} must be {task.id}.json", stops=True)
 
 
 def _focus(task: Task) -> Iterable[str]:
-    body = task.document
-    for name in task.inner:
-        deeper = body.get(name)
-        body = deeper if isinstance(deeper, Mapping) else body
-    context = body.get("context")
+    context = task.body.get("context")
     given = context.get("focus_paths") if isinstance(context, Mapping) else None
     if given is not None and not isinstance(given, list):
         yield "context.focus_paths must be a list of paths"
-    for path in given if isinstance(given, list) else ():
-        words = path_problem(path)
-        if words:
-            yield words
+    yield from filter(None, map(path_problem, given if isinstance(given, list) else ()))
 
 
 def path_problem(path: object) -> str | None:
@@ -128,45 +130,27 @@ def flow_problems(task: Task) -> list[str]:
     outputs: dict[str, str] = {}
     properties = task.properties
     for number, step in enumerate(task.steps, start=1):
-        if step.unusable:
-            if step.on_error != "skip_optional":
-                found.append(f"step {number}: {step.unusable}")
-        else:
+        problem = step.unusable if step.on_error is not OnError.SKIP else ""
+        if not step.unusable:
             problem = prepare(step.scripts, Variables(properties, outputs)).problem
-            if problem:
-                found.append(f"step {number}: {problem}")
+        if problem:
+            found.append(f"step {number}: {problem}")
         if step.output_to:
             outputs[step.output_to] = ""
     return found
 
 
 def _relations(
-    task: Task,
-    tasks: Mapping[str, Task],
-    graph: Graph,
-    by_numbers: Mapping[ids.Numbers, str],
-    unread: Mapping[str, str],
-) -> Iterable[Finding]:
+    task: Task, graph: Graph, find: ids.Find, why_not: Callable[[str], str]
+) -> Iterable[Violation]:
     for name in dict.fromkeys([task.parent, ids.parent_of(task.id)]):
-        if name and ids.resolve(name, tasks, by_numbers) is None:
-            yield Finding(
-                task.file, "parent-exists", f"{task.id} has the parent {name}, and {_not_there(name, unread)}"
-            )
+        if name and find(name) is None:
+            words = f"{task.id} has the parent {name}, and {why_not(name)}"
+            yield Violation(task.file, "parent-exists", words)
     above = graph.parent.get(task.id)
     if above is not None and above in graph.parent:
-        yield Finding(
-            task.file, "depth", f"{task.id} is under {above}, which is a subtask itself", stops=True
-        )
+        words = f"{task.id} is under {above}, which is a subtask itself"
+        yield Violation(task.file, "depth", words, stops=True)
     for lost in graph.missing.get(task.id, ()):
-        yield Finding(
-            task.file,
-            DEPENDS_ON,
-            f"{task.id} depends on {lost}, and {_not_there(lost, unread)}",
-            stops=True,
-        )
-
-
-def _not_there(task_id: str, unread: Mapping[str, str]) -> str:
-    """Why a task that is named is none: its file is missing, or it is there and cannot be read."""
-    found = ids.resolve(task_id, unread, ids.index(unread))
-    return f"{unread[found]} cannot be read" if found else f"there is no {task_id}.json"
+        words = f"{task.id} depends on {lost}, and {why_not(lost)}"
+        yield Violation(task.file, DEPENDS_ON, words, stops=True)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from rondel.workflows.task import interpreters, programs
-from rondel.workflows.task.values import Input, Word
+from rondel.workflows.task import programs
+from rondel.workflows.task.bash import Input, Word
 
 
 def base(text: str) -> str:
@@ -123,7 +123,7 @@ def writes(words: Sequence[Word]) -> bool:
     )
 
 
-def made(words: Sequence[Word]) -> tuple[Sequence[int], Sequence[str | None]]:
+def made(words: Sequence[Word]) -> _Made:
     """Which words of a command name what it reads, and the files or folders that it makes of that.
 
     None stands for one whose name is not written out.
@@ -134,41 +134,44 @@ def made(words: Sequence[Word]) -> tuple[Sequence[int], Sequence[str | None]]:
     return find(words, first + 1) if find is not None else ((), ())
 
 
-def _to_the_last(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+_Words = Sequence[Word]
+_Made = tuple[Sequence[int], Sequence[str | None]]
+
+
+def _to_the_last(words: _Words, first: int) -> _Made:
     """`cp FROM… TO`, `cp -t TO FROM…`."""
     if folder := _after(words, "-t", "--target-directory"):
         return range(first, len(words)), folder
     return range(first, len(words) - 1), [words[-1].text]
 
 
-def _by_option(*options: str, else_here: bool) -> _Makes:
+def _by_option(*options: str, else_here: bool) -> Callable[[_Words, int], _Made]:
     """`curl -o TO FROM`; without the option it is a file here, or none."""
 
-    def find(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
-        here = [None] if else_here else []
-        return range(first, len(words)), _after(words, *options) or here
+    def find(words: _Words, first: int) -> _Made:
+        return range(first, len(words)), _after(words, *options) or ([None] if else_here else [])
 
     return find
 
 
-def _downloaded(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+def _downloaded(words: _Words, first: int) -> _Made:
     named = any(re.match(r"-\w*O|--remote-name", w.head) for w in words[first:])
     return range(first, len(words)), [*_after(words, "-o", "--output"), *([None] if named else [])]
 
 
-def _unpacked(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+def _unpacked(words: _Words, first: int) -> _Made:
     letters = words[first].head if len(words) > first else ""
     unpacks = any(re.match(r"-\w*x|--(ex|get)", w.head) for w in words[first:]) or re.match(r"\w*x", letters)
     return (range(first, len(words)), _after(words, "-C", "--directory") or [None]) if unpacks else ((), ())
 
 
-def _converted(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+def _converted(words: _Words, first: int) -> _Made:
     """`dd if=FROM of=TO`."""
     targets = [w.text.removeprefix("of=") if w.text else None for w in words if w.head.startswith("of=")]
     return [n for n in range(first, len(words)) if not words[n].head.startswith("of=")], targets
 
 
-def _cloned(words: Sequence[Word], first: int) -> tuple[Sequence[int], Sequence[str | None]]:
+def _cloned(words: _Words, first: int) -> _Made:
     at = next((n for n in range(first, len(words)) if words[n].text == "clone"), None)
     return ((), ()) if at is None else (range(at + 1, len(words)), [words[-1].text])
 
@@ -188,8 +191,7 @@ def _after(words: Sequence[Word], *options: str) -> list[str | None]:
     return found
 
 
-_Makes = Callable[[Sequence[Word], int], tuple[Sequence[int], Sequence[str | None]]]
-_MAKES: dict[str, _Makes] = {
+_MAKES: dict[str, Callable[[_Words, int], _Made]] = {
     **dict.fromkeys(("cp", "mv", "ln", "link", "install", "rsync"), _to_the_last),
     **dict.fromkeys(("split", "csplit"), _by_option(else_here=True)),
     "curl": _downloaded,
@@ -221,9 +223,9 @@ def problem(words: Sequence[Word], given: Input) -> str:
     if given.any_file and name not in programs.READERS_OF_CODE:
         return f"{name}, which may run a file that a value was written to"
     if name in programs.SHELLS | programs.LANGUAGES | programs.READERS_OF_CODE:
-        return interpreters.problem(name, words, given)
+        return programs.interpreter_problem(name, words, given)
     if name in ("source", "."):
-        return interpreters.script_file(name, words[1:], given)
+        return programs.script_file(name, words[1:], given)
     has_value = bool(given.fed or given.written) or any(w.taint for w in words)
     has_script = any("$" in (w.text or "") for w in words[1:])  # which may use a variable that holds a value
     if name in programs.OF_BASH or (name in programs.RUN_WHAT_THEY_GET and (has_value or has_script)):

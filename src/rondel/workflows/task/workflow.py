@@ -6,24 +6,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from rondel.model.actions import Action, Ask
+from typing_extensions import override
+
 from rondel.model.changes import Change
 from rondel.model.commands import command_line
 from rondel.model.consent import Brought
-from rondel.model.outcomes import Outcome
 from rondel.model.rules import LOWER, ON, PERSON, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, Repairs, SessionRef, Workflow
-from rondel.workflows.task import apply as applying
+from rondel.model.workflow import (
+    NOTHING_GIVEN,
+    Edited,
+    Given,
+    Look,
+    Mark,
+    Repairs,
+    SessionRef,
+    Step,
+    Workflow,
+)
 from rondel.workflows.task import files as on_disk
-from rondel.workflows.task import flow, layout, prompts
-from rondel.workflows.task import plan as planning
+from rondel.workflows.task import layout
 from rondel.workflows.task import read as reading
-from rondel.workflows.task.proposals import proposal
 from rondel.workflows.task.schema import OPEN, TaskStatus
-from rondel.workflows.task.state import NO_WORK, SessionStatus, State
+from rondel.workflows.task.state import SessionStatus, State
+from rondel.workflows.task.steps import steps
 from rondel.workflows.task.summarise import summary
+from rondel.workflows.task.working import again
 
 if TYPE_CHECKING:
     import click
@@ -32,20 +41,22 @@ ROUNDS_TRIED = 20  # of work on a task, by which its mark is looked for
 
 
 class TaskWorkflow(Workflow[State]):
-    """See `rondel.model.workflow.Workflow`."""
+    """One session per folder of `.workflow/`."""
 
     name: ClassVar[str] = "task"
     order: ClassVar[int] = 4
     own_paths: ClassVar[tuple[str, ...]] = (f"{layout.HOME}/**",)
 
+    @override
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
-        """See `Workflow`."""
         return reading.sessions(repo)
 
+    @override
     def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
-        """See `Workflow`. What a person allowed is theirs, and comes from their own folder."""
+        """What a person allowed is theirs, and comes from their own folder."""
         return reading.read(files, ref, given.allowed(), given)
 
+    @override
     def reread(
         self,
         state: State,
@@ -54,106 +65,93 @@ class TaskWorkflow(Workflow[State]):
         changed: frozenset[str],
         given: Given = NOTHING_GIVEN,
     ) -> State:
-        """See `Workflow`."""
         allowed = given.allowed() if state.has_steps else state.allowed
         return reading.reread(state, files, changed, allowed, given)
 
+    @override
+    def steps(self, state: State) -> Iterable[Step[State]]:
+        return steps(state)
+
+    @override
     def changes_code(self, state: State | None) -> bool:
-        """See `Workflow`. Proposing tasks changes no code."""
+        """Proposing tasks changes no code."""
         return state is None or state.request.kind == "run"
 
+    @override
     def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
-        """See `Workflow`."""
         return reading.old_checks(state.files, given) if state is not None else ()
 
+    @override
     def target(self, state: State) -> str | None:
-        """See `Workflow`."""
         return state.target or ""
 
+    @override
     def edits(self, state: State) -> Iterable[Edited]:
-        """See `Workflow`."""
-        for task in state.tasks.values():
-            if task.commit and task.completed_by != "person" and task.status is TaskStatus.COMPLETED:
-                number = state.work.get(task.id, NO_WORK).number
-                yield Edited(layout.work_file(task.id, number), task.commit, f"{task.id} {task.title}")
+        return _edits(state).values()
 
+    @override
     def redo(self, state: State, actions: Sequence[str]) -> str:
-        """See `Workflow`. A session that a person ended is over: nothing of it is done again by the way."""
-        tasks = [task.id for path in actions if (task := applying.task_at(state, path)) is not None]
+        """A session that a person ended is over: nothing of it is done again by the way."""
+        wanted = frozenset(actions)
+        tasks = [task_id for task_id, edited in _edits(state).items() if edited.action in wanted]
         if state.session.status is SessionStatus.COMPLETED or not tasks:
             return ""
         return command_line("task", "reopen", tasks[0], *tasks[1:], "--session", state.ref.id)
 
-    def plan(self, state: State) -> Iterable[Action]:
-        """See `Workflow`."""
-        return planning.plan(state)
-
-    def prompt(self, state: State, ask: Ask) -> str:
-        """See `Workflow`."""
-        task = applying.task_of(state, ask)
-        return prompts.work_prompt(state, task) if task else prompts.proposal_prompt(state)
-
-    def check(self, state: State, ask: Ask, text: str) -> str | None:
-        """See `Workflow`."""
-        if ask.path.startswith(f"{layout.PROPOSALS}/"):
-            return proposal(state, state.request.kind, text).error or None
-        return (
-            None
-            if text.strip()
-            else "there is no report; say what was done, what was decided and what others need to know"
-        )
-
-    def begin(self, state: State, action: Action, at: datetime) -> Sequence[Change]:
-        """See `Workflow`."""
-        return applying.begin(state, action)
-
-    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """See `Workflow`."""
-        return applying.apply(state, action, outcome)
-
+    @override
     def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
-        """See `Workflow`. To try again is to do anew the tasks that failed, of those that were asked for."""
-        return applying.again(state, at) if word == "retry" else ()
+        """To try again is to do anew the tasks that failed, of those that were asked for."""
+        return again(state, at) if word == "retry" else ()
 
+    @override
     def documents(self, state: State) -> Iterable[str]:
-        """See `Workflow`."""
         return (layout.SESSION, *(task.file for task in state.tasks.values()))
 
+    @override
     def marks(self, state: State) -> Iterable[Mark]:
-        """See `Workflow`. How often a task was worked on may be lost, too."""
+        """How often a task was worked on may be lost, too."""
         for task in state.tasks.values():
             if task.mark is not None:
                 yield from ((task.mark, ("task", task.id, str(n + 1))) for n in range(ROUNDS_TRIED))
 
+    @override
     def summary(self, state: State) -> Summary:
-        """See `Workflow`."""
         return summary(state)
 
+    @override
     def uses(self, state: State, name: str) -> bool:
-        """See `Workflow`. A task that is not over works in the copy of its latest round."""
-        return any(
-            t in state.tasks and state.tasks[t].status in OPEN and name == flow.workspace_name(state, t)
-            for t in (name, name.rpartition("-")[0])
-        )
+        """A task that is not over works in the copy of its latest round."""
+        meant = (state.tasks.get(task_id) for task_id in (name, name.rpartition("-")[0]))
+        return any(t is not None and t.status in OPEN and name == state.workspace_name(t.id) for t in meant)
 
+    @override
     def artifact(self, state: State, number: int | None) -> str | None:
-        """See `Workflow`."""
         return layout.TODO
 
+    @override
     def doctor(self, root: str, *, repair: Repairs) -> Iterable[tuple[str, Problem]]:
-        """See `Workflow`."""
         return on_disk.doctor(root, repair=repair)
 
+    @override
     def settings(self) -> Mapping[str, object]:
-        """See `Workflow`."""
         return {"trust_commands": False, "step_timeout_s": 600.0, "sandbox": False}
 
+    @override
     def rules(self) -> Mapping[str, Rule]:
-        """See `Workflow`."""
         return {"trust_commands": PERSON, "sandbox": ON, "step_timeout_s": LOWER}
 
+    @override
     def commands(self) -> click.Group:
-        """See `Workflow`."""
         from rondel.workflows.task.commands import command
 
         return command
+
+
+def _edits(state: State) -> dict[str, Edited]:
+    """The edits that count as done, by their tasks."""
+    found = {}
+    for task in state.tasks.values():
+        if task.commit and task.completed_by != "person" and task.status is TaskStatus.COMPLETED:
+            path = layout.work_file(task.id, state.work_on(task.id).number)
+            found[task.id] = Edited(path, task.commit, f"{task.id} {task.title}")
+    return found

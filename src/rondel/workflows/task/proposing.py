@@ -1,24 +1,96 @@
-"""Proposals: what a planner answers, checked before a file is written."""
+"""A proposal of tasks: what a planner is asked, and its answer, checked before a file is written."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from rondel.model.changes import Document, Json
+from rondel.model.actions import Access, Ask, Workspace
+from rondel.model.changes import Change, Document, Json, json_file
+from rondel.model.outcomes import Outcome
 from rondel.model.replies import fenced_json
+from rondel.model.workflow import Step
 from rondel.workflows.task import graph as graphs
 from rondel.workflows.task import ids, layout
-from rondel.workflows.task.assignment import assign
-from rondel.workflows.task.schema import Task, TaskStatus, TaskType, new_task, task_from, with_status
-from rondel.workflows.task.state import State
-from rondel.workflows.task.validate import Finding, validate
+from rondel.workflows.task.schema import (
+    Agent,
+    Task,
+    TaskStatus,
+    TaskType,
+    new_task,
+    task_from,
+    texts,
+    with_status,
+)
+from rondel.workflows.task.state import Request, State
+from rondel.workflows.task.validate import Violation, validate
+from rondel.workflows.task.variables import clean
+from rondel.workflows.task.working import fill, load, reopened
+
+KINDS = ("plan", "breakdown", "replan")
 
 TASKS_MAX = 200
 TITLE_MAX = 200
 NAMED_MAX = 20  # problems that are named in one answer
 _CONTEXT = ("requirements", "focus_paths", "acceptance", "depends_on")
+
+
+def proposing(state: State) -> Step[State] | None:
+    """The proposal that was asked for last, while it is not there."""
+    request = state.request
+    path = layout.proposal_file(request.number, request.kind, request.task_id)
+    if request.kind not in KINDS or path.rpartition("/")[2] in state.proposals:
+        return None
+    space = Workspace(Access.READ, base=request.base) if request.base else Workspace()
+    ask = Ask(path, "task.planner", workspace=space, title=f"{request.kind} {request.task_id}".strip())
+
+    def check(state: State, answer: str) -> str | None:
+        return proposal(state, request, answer).error or None
+
+    return Step(ask, partial(_proposed, request, path), partial(_prompt, request), check)
+
+
+def _prompt(request: Request, state: State) -> str:
+    task = state.tasks.get(request.task_id)
+    tasks = [{"id": t.id, "title": t.title, "depends_on": list(t.depends_on)} for t in state.tasks.values()]
+    return fill(
+        request.kind,
+        {
+            "project": state.session.project,
+            "text": request.text,
+            "id": request.task_id,
+            "task": json.dumps(task.document if task else {}, indent=2, ensure_ascii=False),
+            "tasks": json.dumps(tasks, indent=2, ensure_ascii=False),
+            "free": ids.next_main(state.names),
+            "types": ", ".join(TaskType),
+            "agents": ", ".join(Agent),
+            "schema": load("schema"),
+        },
+    )
+
+
+def _proposed(request: Request, path: str, state: State, outcome: Outcome) -> Sequence[Change]:
+    """The tasks of a proposal, then the proposal itself: it is the commit.
+
+    A task that is planned anew is kept aside by the engine, to the byte.
+    """
+    found = proposal(state, request, outcome.text) if outcome.ok else Proposal()
+    if found.error or not found.tasks:
+        return ()
+    changes: list[Change] = []
+    for task_id, body in found.tasks.items():
+        old = state.tasks.get(task_id)
+        if old is not None and request.kind == "replan" and outcome.finished_at:
+            changes += reopened(state, task_id, outcome.finished_at, "planned anew")[:-1]
+        changes.append(json_file(layout.task_file(task_id) if old is None else old.file, body))
+    record = {"kind": request.kind, "tasks": list(found.tasks), "answer": clean(outcome.text)}
+    return [*changes, json_file(path, record)]
+
+
+# -- what an answer stands for ----------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -29,13 +101,13 @@ class Proposal:
     error: str = ""
 
 
-def proposal(state: State, kind: str, text: str) -> Proposal:
-    """The tasks that an answer to a request of this kind stands for."""
+def proposal(state: State, request: Request, text: str) -> Proposal:
+    """The tasks that an answer to a request stands for."""
     found = fenced_json(text)
     if found.error:
         return Proposal(error=found.error)
-    if kind == "replan":
-        return _replan(state, found.value)
+    if request.kind == "replan":
+        return _replan(state, request, found.value)
     if not isinstance(found.value, list) or not found.value:
         return Proposal(error="the answer must be one fenced json list with at least one task")
     if len(found.value) > TASKS_MAX:
@@ -45,7 +117,7 @@ def proposal(state: State, kind: str, text: str) -> Proposal:
         if wrong:
             return Proposal(error=f"task {number} of the list: {wrong}")
     entries = [e for e in found.value if isinstance(e, dict)]
-    return _breakdown(state, entries) if kind == "breakdown" else _plan(state, entries)
+    return _breakdown(state, request, entries) if request.kind == "breakdown" else _plan(state, entries)
 
 
 def _entry_problem(entry: object) -> str | None:
@@ -69,10 +141,10 @@ def _plan(state: State, entries: list[Document]) -> Proposal:
         if task_id in taken or task_id in new:
             return Proposal(error=f"the id {task_id} is there already; use new ids")
         new[task_id] = document(task_id, entry)
-    by_numbers = ids.index(taken)
+    find = ids.finder(taken)
     for task_id, made in new.items():
         above = ids.parent_of(task_id)
-        if above and (there := ids.resolve(above, state.tasks, by_numbers)):
+        if above and (there := find(above)):
             words = f"{task_id} would be a subtask of {there}, which is there already"
             return Proposal(error=f"{words}; propose new main tasks: {ids.next_main(taken)} …")
         if above in new:
@@ -81,11 +153,11 @@ def _plan(state: State, entries: list[Document]) -> Proposal:
     return _checked(state, new)
 
 
-def _breakdown(state: State, entries: list[Document]) -> Proposal:
+def _breakdown(state: State, request: Request, entries: list[Document]) -> Proposal:
     """Subtasks of one task, which becomes their container."""
-    parent = state.tasks.get(state.request.task_id)
+    parent = state.tasks.get(request.task_id)
     if parent is None:
-        return Proposal(error=f"there is no task {state.request.task_id}")
+        return Proposal(error=f"there is no task {request.task_id}")
     new: dict[str, Document] = {}
     for entry in entries:
         given = entry.get("id")
@@ -107,23 +179,16 @@ def _adopt(child: Document, parent_id: str, parent: Task | None) -> None:
     if parent is None or not isinstance(context, dict):
         return
     above = parent.properties
-    passed = above.get("inherited")
-    known = passed.get("context") if isinstance(passed, dict) else None
-    inherited: list[Json] = [parent.title, *parent.requirements]
-    inherited += [k for k in known if isinstance(k, str)] if isinstance(known, list) else []
-    shared = above.get("shared_context")
-    own = context.get("shared_context")
+    known = texts(_dict(above.get("inherited")).get("context"))
+    shared = {**_dict(above.get("shared_context")), **_dict(context.get("shared_context"))}
     context["parent"] = parent_id
-    context["inherited"] = {"from": parent_id, "context": inherited}
-    context["shared_context"] = {
-        **(shared if isinstance(shared, dict) else {}),
-        **(own if isinstance(own, dict) else {}),
-    }
+    context["inherited"] = {"from": parent_id, "context": [parent.title, *parent.requirements, *known]}
+    context["shared_context"] = shared
 
 
-def _replan(state: State, value: object) -> Proposal:
+def _replan(state: State, request: Request, value: object) -> Proposal:
     """Another definition of one task; its id, its place and what others put into it stay."""
-    task = state.tasks.get(state.request.task_id)
+    task = state.tasks.get(request.task_id)
     wrong = _entry_problem(value)
     if task is None or wrong or not isinstance(value, dict):
         return Proposal(
@@ -146,37 +211,25 @@ def _replan(state: State, value: object) -> Proposal:
 
 def document(task_id: str, entry: Mapping[str, Json]) -> Document:
     """A proposed task as the document writes it: in its schema, or with its fields at the top."""
-    meta = entry.get("meta") if isinstance(entry.get("meta"), dict) else {}
-    context = entry.get("context") if isinstance(entry.get("context"), dict) else {}
-    flow = entry.get("flow_control")
-    fields: dict[str, list[str]] = {}
-    for name in _CONTEXT:
-        given = context.get(name, entry.get(name)) if isinstance(context, dict) else None
-        fields[name] = [v for v in given if isinstance(v, str)] if isinstance(given, list) else []
-    kind = meta.get("type", entry.get("type")) if isinstance(meta, dict) else None
-    agent = meta.get("agent", entry.get("agent")) if isinstance(meta, dict) else None
+    meta, context = _dict(entry.get("meta")), _dict(entry.get("context"))
+    kind, agent = meta.get("type", entry.get("type")), meta.get("agent", entry.get("agent"))
     title = " ".join(str(entry["title"]).split())
     kind = kind if isinstance(kind, str) and kind in set(TaskType) else TaskType.FEATURE
     made = new_task(
         task_id,
         title,
         kind=kind,
-        agent=agent.lstrip("@") if isinstance(agent, str) and agent else assign(kind, title),
-        requirements=fields["requirements"],
-        focus_paths=fields["focus_paths"],
-        acceptance=fields["acceptance"],
-        depends_on=fields["depends_on"],
+        agent=agent.lstrip("@") if isinstance(agent, str) and agent else None,
+        **{name: texts(context.get(name, entry.get(name))) for name in _CONTEXT},
     )
-    inner = made["context"]
-    if isinstance(context, dict) and isinstance(inner, dict):
-        given = {
-            k: v for k, v in context.items() if k not in ("parent", "inherited")
-        }  # its id names its place
-        made["context"] = {**given, **inner}
-    own = made["flow_control"]
-    if isinstance(flow, dict) and isinstance(own, dict):
-        made["flow_control"] = {**own, **flow}
+    given = {k: v for k, v in context.items() if k not in ("parent", "inherited")}  # its id names its place
+    made["context"] = {**given, **_dict(made["context"])}
+    made["flow_control"] = {**_dict(made["flow_control"]), **_dict(entry.get("flow_control"))}
     return made
+
+
+def _dict(value: object) -> Document:
+    return value if isinstance(value, dict) else {}
 
 
 def _checked(state: State, new: Mapping[str, Document], keep: str = "") -> Proposal:
@@ -184,7 +237,7 @@ def _checked(state: State, new: Mapping[str, Document], keep: str = "") -> Propo
     parsed = {t: task_from(layout.task_file(t), d) for t, d in new.items()}
     tasks = {**state.tasks, **{t: p for t, p in parsed.items() if p is not None}}
     files = {layout.task_file(t) for t in new}
-    before = {(f.file, f.rule, f.message) for f in state.findings} if keep else set()
+    before = {(f.file, f.rule, f.message) for f in state.violations} if keep else set()
     found = [
         f
         for f in validate(tasks, graphs.build(tasks))
@@ -195,7 +248,7 @@ def _checked(state: State, new: Mapping[str, Document], keep: str = "") -> Propo
     return Proposal(dict(new))
 
 
-def _sayings(found: Iterable[Finding]) -> list[str]:
+def _sayings(found: Iterable[Violation]) -> list[str]:
     lines = [f"- {f.file}: {f.rule}: {f.message}" for f in found]
     more = [f"- and {len(lines) - NAMED_MAX} more"] if len(lines) > NAMED_MAX else []
     return lines[:NAMED_MAX] + more
