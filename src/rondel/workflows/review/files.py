@@ -28,12 +28,12 @@ from rondel.workflows.review import layout
 from rondel.workflows.review.change import Change, change_of
 from rondel.workflows.review.diffs import parse_diff
 from rondel.workflows.review.layout import Phase, RoundFiles, round_files, session_name
-from rondel.workflows.review.plan import is_noted
 from rondel.workflows.review.probes import is_empty, is_same, look_moved
-from rondel.workflows.review.read import ReviewState, carried_from, phase_due
+from rondel.workflows.review.read import ReviewState, carried_from, noted, phase_due
 from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, requests_in
 from rondel.workflows.review.rounds import Resolution
 from rondel.workflows.review.standards import files_at
+from rondel.workflows.review.steps import is_noted
 from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of, shipped, without_filter
 from rondel.workflows.review.team import CHECKS, QUICK, TEAM, Reviewer, own_personas, parse_team
 from rondel.workflows.review.workflow import Review
@@ -475,23 +475,12 @@ def _write_requirements(root: Path, state: ReviewState, text: str) -> None:
 
 def _note(folder: Path, state: ReviewState, due: tuple[Phase, int], branch: str, now: str) -> None:
     """`state.json` says the phase and the round that are due; one that is damaged is put aside."""
-    phase, number = due
     path = ours.document(folder, layout.STATE)
     if state.document is None and paths.is_file(path):
         ours.put_aside(folder, path, layout.STATE)
 
     def change(document: Document) -> Document:
-        noted: Document = {
-            "session_id": document.get("session_id") or state.ref.id,
-            "status": "active",
-            "current_phase": phase.value,
-            "phase_number": phase.number,
-            "current_round": number,
-            "started_at": document.get("started_at") or now,
-            "updated_at": now,
-            "branch": branch,
-        }
-        return {**document, **noted}
+        return {**noted(document, state.ref.id, due, now), "status": "active", "branch": branch}
 
     documents.edit(path, change)
 

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from rondel.model.written import is_theirs
+from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.carry import Carried
 from rondel.workflows.review.change import Change, Changed, Fitted, fit, listed
 from rondel.workflows.review.markdown import cut, fenced
+from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.report import carried_line, place_of
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -68,6 +71,20 @@ def marked(name: str, text: str) -> str:
     """A text of others between marks; empty stays empty."""
     inner = re.sub(rf"</?{name}>", "", text.strip())
     return f"<{name}>\n{inner}\n</{name}>" if inner else ""
+
+
+def about_change(state: ReviewState) -> dict[str, str]:
+    """What everybody is told who is asked about the change."""
+    label = state.pins.label if state.pins else "the change"
+    # Our own context.md repeats what the other parts of a prompt say; a person's does not.
+    context = state.files.text(layout.CONTEXT) if is_theirs(state.files, layout.CONTEXT) else None
+    return {
+        "change": change_block(state.change, label),
+        "requirements": marked("requirements", state.files.text(layout.REQUIREMENTS) or ""),
+        "context": marked("context", context or ""),
+        "standards": marked("standards", state.files.text(layout.STANDARDS) or ""),
+        "carried": carried_block(state.carried),
+    }
 
 
 def change_block(change: Change, label: str) -> str:

@@ -328,6 +328,21 @@ def phase_due(state: ReviewState) -> Phase:
     return Phase.SYNTHESIS if state.files.exists(at.discourse) else Phase.DISCOURSE
 
 
+def noted(document: Document, session: str, due: tuple[Phase, int], now: str, *, began: str = "") -> Document:
+    """`state.json` with the phase and the round that are due; whatever else it holds stays."""
+    phase, number = due
+    return {
+        **document,
+        "session_id": document.get("session_id") or session,
+        "status": document.get("status") or "active",
+        "current_phase": phase.value,
+        "phase_number": phase.number,
+        "current_round": number,
+        "started_at": document.get("started_at") or began or now,
+        "updated_at": now,
+    }
+
+
 def problems_in(state: ReviewState) -> tuple[Problem, ...]:
     """What the files show and should not."""
     found = []

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from rondel.errors import RondelError
-from rondel.model.actions import Action, Ask, Probe
+from typing_extensions import override
+
 from rondel.model.changes import Change
 from rondel.model.commands import command_line
 from rondel.model.conclusion import Conclusion
-from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
-from rondel.workflows.review import apply, asking, layout, plan, probes
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
+from rondel.workflows.review import layout
 from rondel.workflows.review.conclusion import conclusion
 from rondel.workflows.review.layout import Phase
 from rondel.workflows.review.progress import progress_of
@@ -29,10 +27,10 @@ from rondel.workflows.review.read import (
     reviews_are_gone,
 )
 from rondel.workflows.review.request import SETTINGS, requests_in
+from rondel.workflows.review.reviewing import ask_again
 from rondel.workflows.review.rounds import round_in
 from rondel.workflows.review.signing import Made, made
-from rondel.workflows.review.standards import look_at_standards
-from rondel.workflows.review.target import pin, target_of
+from rondel.workflows.review.steps import steps
 
 ROUNDS_GUARDED = 3  # the one under way and those it carries on from
 LOOKED_UP = (
@@ -56,6 +54,7 @@ class Review(Workflow[ReviewState]):
 
     name: ClassVar[str] = "review"
 
+    @override
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
         """Every folder of reviews that ever got an artifact."""
         for name in sorted(n[:-1] for n in repo.names(layout.SESSIONS) if n.endswith("/")):
@@ -63,53 +62,26 @@ class Review(Workflow[ReviewState]):
             if layout.day_of(name) and _has_artifact(repo, folder):
                 yield SessionRef(self.name, name, folder)
 
+    @override
     def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> ReviewState:
-        """See `ReviewState`."""
         return ReviewState(ref, files, given)
 
-    def plan(self, state: ReviewState) -> Iterable[Action]:
-        """See `plan`."""
-        return plan.plan(state)
+    @override
+    def steps(self, state: ReviewState) -> Iterable[Step[ReviewState]]:
+        return steps(state)
 
-    def prompt(self, state: ReviewState, ask: Ask) -> str:
-        """See `asking`."""
-        return asking.prompt(state, ask)
-
-    def check(self, state: ReviewState, ask: Ask, text: str) -> str | None:
-        """See `asking`."""
-        return asking.check(state, ask, text)
-
-    def apply(self, state: ReviewState, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """See `apply`."""
-        return apply.apply(state, action, outcome)
-
+    @override
     def control(self, state: ReviewState, word: str, at: datetime) -> Sequence[Change]:
         """To try again is to ask the reviewers who did not answer, when too few did."""
-        return apply.again(state) if word == "retry" else ()
+        return ask_again(state) if word == "retry" else ()
 
-    def probe(self, probe: Probe, look: Look) -> object:
-        """See `probes`."""
-        match probe.name, probe.args:
-            case "standards", (configured, base):
-                return look_at_standards(configured, base, look)
-            case "target", (asked,):
-                return pin(target_of(json.loads(asked)), look)
-            case "change", (base, head):
-                return probes.look_at_change(base, head, look)
-            case "since", (before, head, asked):
-                findings = [(str(n), str(f), str(q)) for n, f, q in json.loads(asked)]
-                return probes.look_since(before, head, findings, look)
-            case "quotes", (head, asked):
-                return probes.look_for_quotes(head, [(str(f), str(q)) for f, q in json.loads(asked)], look)
-            case "moved", (asked, base, head):
-                return probes.look_moved(target_of(json.loads(asked)), base, head, look)
-        raise RondelError(f"the review has no probe {probe.name!r}")
-
+    @override
     def documents(self, state: ReviewState) -> Iterable[str]:
         """`state.json`, and what the last rounds came to: the next one carries on from it."""
         last = list(state.round_folders.items())[-ROUNDS_GUARDED:]
         return (layout.STATE, *(round_in(state.files, *found).files.meta for found in last))
 
+    @override
     def frozen(self, state: ReviewState) -> Iterable[str]:
         """The complete rounds."""
         for found in state.rounds:
@@ -117,6 +89,7 @@ class Review(Workflow[ReviewState]):
                 yield found.files.folder
                 yield found.files.part("").rstrip("/")
 
+    @override
     def looked_up(self, state: ReviewState) -> Iterable[str]:
         """What was seen of the change in the round under way, and what follows from that without asking.
 
@@ -129,10 +102,12 @@ class Review(Workflow[ReviewState]):
         for name in (*pinned, *LOOKED_UP):
             yield state.at.part(name)
 
+    @override
     def details(self, state: ReviewState, at: datetime) -> Sequence[str]:
         """The phases, the reviewers in this round and the time of this round."""
         return progress_of(state, at).lines()
 
+    @override
     def artifact(self, state: ReviewState, number: int | None) -> str | None:
         """The final review of a round, or of the last complete one."""
         done = [r for r in state.rounds if r.complete and number in (None, r.number)]
@@ -140,17 +115,17 @@ class Review(Workflow[ReviewState]):
             return done[-1].files.final
         return "final.md" if state.is_flat and state.files.exists("final.md") else None
 
-    goes_without = True  # whoever is at hand can review
-
+    @override
     def judges(self, state: ReviewState) -> tuple[str, str] | None:
-        """See `Workflow`. A diff in a file has no base."""
+        """A diff in a file has no base."""
         pins = state.pins
         return None if pins is None or state.is_given else (pins.base, pins.head)
 
+    @override
     def settings(self) -> Mapping[str, object]:
-        """`[review]`."""
         return SETTINGS
 
+    @override
     def summary(self, state: ReviewState) -> Summary:
         """A session in short."""
         phase = phase_due(state)
@@ -173,10 +148,11 @@ class Review(Workflow[ReviewState]):
             foreign=_foreign(state),
         )
 
+    @override
     def conclusion(self, state: ReviewState) -> Conclusion:
-        """See `conclusion`."""
         return conclusion(state)
 
+    @override
     def document(self, state: ReviewState) -> dict[str, object]:
         """`state.json` after reconciliation, and what follows from the files."""
         return document_of(state, phase_due(state))
