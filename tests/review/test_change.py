@@ -10,14 +10,16 @@ from rondel.workflows.review import probes
 from rondel.workflows.review.change import (
     Change,
     Changed,
+    FileDiff,
     Kind,
     change_of,
-    fit,
     kind_of,
+    parse_diff,
+    unquote,
 )
 from rondel.workflows.review.checks import changed_lines
-from rondel.workflows.review.diffs import FileDiff, parse_diff, unquote
 from rondel.workflows.review.probes import given_change, look_at_change, look_since
+from rondel.workflows.review.prompting import fit
 
 
 def change_between(repo, files, message="change"):

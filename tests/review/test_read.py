@@ -13,10 +13,9 @@ from rondel.model.outcomes import Ended, Outcome
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
-from rondel.workflows.review.progress import progress_of
 from rondel.workflows.review.read import phase_due, problems_in
 from rondel.workflows.review.steps import steps
-from rondel.workflows.review.workflow import Review
+from rondel.workflows.review.workflow import Review, progress_of
 
 REF = SessionRef("review", "2026-11-15-main", ".ocr/sessions/2026-11-15-main")
 STATE = {

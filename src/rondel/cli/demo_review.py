@@ -11,7 +11,7 @@ from rondel.api import Hall
 from rondel.cli.review import print_comparison
 from rondel.errors import RondelError
 from rondel.workflows.review import files
-from rondel.workflows.review.compare import compare_rounds
+from rondel.workflows.review.judge import compare_rounds
 from rondel.workflows.review.read import ReviewState
 
 START = {

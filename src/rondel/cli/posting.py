@@ -9,7 +9,7 @@ from rondel.cli.common import say
 from rondel.errors import RondelError
 from rondel.workflows.review import files
 from rondel.workflows.review.layout import RoundFiles
-from rondel.workflows.review.post import (
+from rondel.workflows.review.publish import (
     WHO_CALL,
     PullRequest,
     bodies_in,

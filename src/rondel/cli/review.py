@@ -32,16 +32,15 @@ from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
 from rondel.store.documents import dump
 from rondel.workflows.review import files
-from rondel.workflows.review.compare import GROUPS, Comparison, compare_rounds
 from rondel.workflows.review.dialects import parse_review
+from rondel.workflows.review.judge import GROUPS, Comparison, compare_rounds
 from rondel.workflows.review.layout import DECISIONS, RoundFiles
-from rondel.workflows.review.progress import progress_of
+from rondel.workflows.review.publish import to_sarif
 from rondel.workflows.review.read import ReviewState, entries_of
 from rondel.workflows.review.report import place_of
-from rondel.workflows.review.result import Entry
-from rondel.workflows.review.sarif import to_sarif
-from rondel.workflows.review.signing import Made, made
+from rondel.workflows.review.result import Entry, Made, made
 from rondel.workflows.review.target import Kind, branch_of, parse_target, pins_of
+from rondel.workflows.review.workflow import progress_of
 
 session_option = click.option(
     "--session", help="Any unique part of its name; else the newest of this branch."

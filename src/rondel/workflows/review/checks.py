@@ -29,7 +29,7 @@ from rondel.workflows.review.analysers.patterns import PATTERN
 from rondel.workflows.review.analysers.ruff import RUFF
 from rondel.workflows.review.analysers.secrets import SECRETS
 from rondel.workflows.review.analysers.shellcheck import SHELLCHECK
-from rondel.workflows.review.diffs import parse_diff
+from rondel.workflows.review.change import parse_diff
 from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.markdown import fenced
 from rondel.workflows.review.result import FAILED

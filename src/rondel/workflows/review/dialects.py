@@ -29,7 +29,7 @@ from rondel.workflows.review.findings import (
     severity_from,
     severity_of,
 )
-from rondel.workflows.review.outline import Line, Section, outline, plain, whole
+from rondel.workflows.review.markdown import Line, Section, outline, plain, whole
 
 REVIEW_MAX = 2_000_000
 VERDICTS = ("APPROVE", "REQUEST CHANGES", "NEEDS DISCUSSION")

@@ -25,17 +25,25 @@ from rondel.store.lease import Lease
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.review import layout
-from rondel.workflows.review.change import Change, change_of
-from rondel.workflows.review.diffs import parse_diff
-from rondel.workflows.review.layout import Phase, RoundFiles, round_files, session_name
-from rondel.workflows.review.probes import is_empty, is_same, look_moved
+from rondel.workflows.review.change import Change, change_of, parse_diff
+from rondel.workflows.review.layout import Phase, Resolution, RoundFiles, round_files, session_name
+from rondel.workflows.review.probes import files_at, is_empty, is_same, look_moved
 from rondel.workflows.review.read import ReviewState, carried_from, noted, phase_due
-from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, requests_in
-from rondel.workflows.review.rounds import Resolution
-from rondel.workflows.review.standards import files_at
+from rondel.workflows.review.request import (
+    CHECKS,
+    LEAD,
+    QUICK,
+    REFUTER,
+    TEAM,
+    Request,
+    Reviewer,
+    own_personas,
+    parse_team,
+    request_for,
+    requests_in,
+)
 from rondel.workflows.review.steps import is_noted
 from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of, shipped, without_filter
-from rondel.workflows.review.team import CHECKS, QUICK, TEAM, Reviewer, own_personas, parse_team
 from rondel.workflows.review.workflow import Review
 
 AGAIN_MAX = 50

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 from rondel.model.written import is_theirs
 from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item
-from rondel.workflows.review.carry import Carried
-from rondel.workflows.review.change import Change, Changed, Fitted, fit, listed
-from rondel.workflows.review.markdown import cut, fenced
+from rondel.workflows.review.change import Change, Changed, FileDiff
+from rondel.workflows.review.markdown import cut, fenced, listed
 from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.report import carried_line, place_of
+from rondel.workflows.review.result import Carried
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _SHARES = {
@@ -65,6 +66,52 @@ def diff_block(fitted: Fitted, room: int) -> str:
     note = cut(fitted.note(), max(0, room - len(fitted.text) - MARGIN), "the list")
     shown = marked("diff", fenced(fitted.text, "diff")) if fitted.text else "The diff does not fit in here."
     return f"{shown}\n\n{note}".rstrip()
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What of a diff goes into a prompt, and what does not."""
+
+    text: str
+    left_out: tuple[str, ...] = ()  # one line per file that is not there, or not whole
+
+    def note(self) -> str:
+        """What was left out, in words; empty when nothing was."""
+        if not self.left_out:
+            return ""
+        return "Left out because the prompt has a limited size:\n" + listed(self.left_out)
+
+
+def fit(files: Sequence[FileDiff], size_max: int) -> Fitted:
+    """As many whole files as fit, the small ones first, in the order of the diff; then hunks of others."""
+    chosen: dict[int, str] = {}
+    left_out: list[str] = []
+    room = size_max
+    for number, file in sorted(enumerate(files), key=lambda pair: len(pair[1].text)):
+        shown = file.text
+        if len(shown) + 1 > room:
+            shown, missing = _hunks_that_fit(file, room)
+            left_out.append(f"{file.path}: {missing} of {len(file.hunks)} hunks")
+        if shown:
+            chosen[number] = shown
+        room -= len(shown) + 1
+    return Fitted("\n".join(chosen[number] for number in sorted(chosen)), tuple(left_out))
+
+
+def _hunks_that_fit(file: FileDiff, room: int) -> tuple[str, int]:
+    rows = list(file.head)
+    used = sum(len(row) + 1 for row in rows) + 80
+    taken = 0
+    for hunk in file.hunks:
+        if used + len(hunk.text) + 1 > room:
+            break
+        rows.append(hunk.text)
+        used += len(hunk.text) + 1
+        taken += 1
+    missing = len(file.hunks) - taken
+    if not taken:
+        return "", missing
+    return "\n".join((*rows, f"[{missing} more hunks of this file are left out]")), missing
 
 
 def marked(name: str, text: str) -> str:

@@ -16,13 +16,21 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.review import layout
-from rondel.workflows.review.aggregate import Item, items_of
-from rondel.workflows.review.carry import Carried, Since, carried_of, since_of
+from rondel.workflows.review.aggregate import Item, fingerprint, items_of
 from rondel.workflows.review.change import Change, change_of
 from rondel.workflows.review.dialects import parse_review
-from rondel.workflows.review.evidence import fingerprint
 from rondel.workflows.review.findings import Category
-from rondel.workflows.review.layout import Phase, RoundFiles, round_files
+from rondel.workflows.review.layout import (
+    Phase,
+    Resolution,
+    Round,
+    RoundFiles,
+    folders_in,
+    junk_in,
+    resolve,
+    round_files,
+    round_in,
+)
 from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, with_settings
 from rondel.workflows.review.responses import (
     CarriedAnswer,
@@ -32,11 +40,20 @@ from rondel.workflows.review.responses import (
     refutation_of,
     responses_of,
 )
-from rondel.workflows.review.result import Attendance, Entry, State, entries_in
-from rondel.workflows.review.rounds import Resolution, Round, folders_in, junk_in, resolve, round_in
-from rondel.workflows.review.signing import Made, made
+from rondel.workflows.review.result import (
+    Attendance,
+    Carried,
+    Entry,
+    FindingState,
+    Made,
+    Since,
+    carried_of,
+    enough,
+    entries_in,
+    made,
+    since_of,
+)
 from rondel.workflows.review.target import Pins, pins_of
-from rondel.workflows.review.weigh import enough
 
 
 @dataclass(frozen=True)
@@ -286,7 +303,7 @@ def entries_of(files: Snapshot, at: RoundFiles) -> tuple[Entry, ...]:
         return entries_in(meta)
     parsed = parse_review(files.text(at.final) or "").findings
     named = (replace(f, fingerprint=fingerprint(f)) for f in parsed)
-    return tuple(Entry(Item(f"F{n}", f, ()), State.OPEN, 1) for n, f in enumerate(named, 1))
+    return tuple(Entry(Item(f"F{n}", f, ()), FindingState.OPEN, 1) for n, f in enumerate(named, 1))
 
 
 def carried_from(

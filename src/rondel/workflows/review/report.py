@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rondel.workflows.review.carry import Carried
-from rondel.workflows.review.change import Change, listed
+from rondel.workflows.review.change import Change
 from rondel.workflows.review.findings import Category, Finding
-from rondel.workflows.review.markdown import cell, demoted, fenced, inline, quoted
+from rondel.workflows.review.markdown import cell, demoted, fenced, inline, listed, quoted
 from rondel.workflows.review.responses import Response, Ruling, Verb
-from rondel.workflows.review.result import Attendance, Entry, Question, Result, State
+from rondel.workflows.review.result import (
+    Attendance,
+    Carried,
+    Entry,
+    FindingState,
+    Question,
+    Result,
+    Standing,
+    Verdict,
+    Weighed,
+)
 from rondel.workflows.review.target import Pins
-from rondel.workflows.review.weigh import Standing, Verdict, Weighed
 
 UNSHOWN_MAX = 1_000  # files in the list of those that nobody was shown; round-meta.json has all
 QUICK = "This was a quick review: fewer reviewers, no discourse and no refuters."
@@ -179,7 +187,7 @@ def _found(number: int, entry: Entry) -> str:
         facts.append("style")
     if not finding.verified and not entry.carried_from:
         facts.append("unverified: its quotation is not in the change")
-    if entry.state is State.REOPENED:
+    if entry.state is FindingState.REOPENED:
         facts.append("reopened")
     if entry.carried_from:
         facts.append(f"carried from {entry.carried_from}: {cell(entry.reason, 200)}")
@@ -257,7 +265,7 @@ def prose_by_code(result: Result, attendance: Attendance, findings: Mapping[str,
     lines = [f"Findings of {_counted(len(attendance.answered), 'reviewer')}: {total}. Open: {open_}."]
     if most:
         lines.append("Most are in " + ", ".join(f"`{p}` ({places[p]})" for p in most) + ".")
-    fixed = sum(e.state is State.FIXED for e in result.entries)
+    fixed = sum(e.state is FindingState.FIXED for e in result.entries)
     if fixed:
         lines.append(f"{_counted(fixed, 'finding')} of earlier rounds {'are' if fixed != 1 else 'is'} fixed.")
     return " ".join(lines)

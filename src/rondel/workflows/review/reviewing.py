@@ -14,9 +14,8 @@ from rondel.model.changes import Aside, Change, Document, json_file, text
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
-from rondel.workflows.review import layout, prompting, settle
-from rondel.workflows.review.aggregate import Item, aggregate, aggregation_document
-from rondel.workflows.review.evidence import quotable
+from rondel.workflows.review import judge, layout, prompting
+from rondel.workflows.review.aggregate import Item, aggregate, aggregation_document, quotable
 from rondel.workflows.review.findings import one_line, parse_reviewer_json
 from rondel.workflows.review.layout import RoundFiles
 from rondel.workflows.review.markdown import cut, fenced
@@ -24,7 +23,7 @@ from rondel.workflows.review.probes import look_for_quotes, look_moved
 from rondel.workflows.review.prompting import marked
 from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.report import prose_by_code, render_discourse, render_final
-from rondel.workflows.review.request import LEAD, REFUTER
+from rondel.workflows.review.request import LEAD, REFUTER, Reviewer, persona_of
 from rondel.workflows.review.responses import (
     Refutation,
     Ruling,
@@ -32,10 +31,8 @@ from rondel.workflows.review.responses import (
     parse_responses,
     responses_document,
 )
-from rondel.workflows.review.result import meta_document
-from rondel.workflows.review.signing import signed
+from rondel.workflows.review.result import meta_document, signed
 from rondel.workflows.review.target import Pins
-from rondel.workflows.review.team import Reviewer, persona_of
 
 REASON_MAX = 500
 
@@ -295,7 +292,7 @@ def _discussed(state: ReviewState) -> str:
     alone = sum(len(item.supporters) == 1 for item in state.items)
     if not state.request.quick and alone > len(_doubted(state)):
         notes.append(f"{alone - len(_doubted(state))} lesser findings went to no refuter (refuters_max)")
-    return render_discourse(settle.about(state), settle.weighed(state), state.responses, notes)
+    return render_discourse(judge.about(state), judge.weighed(state), state.responses, notes)
 
 
 # -- phase 7: the final review -------------------------------------------------------------
@@ -317,14 +314,14 @@ def synthesis(state: ReviewState) -> Step[ReviewState]:
 
 
 def _ask_for_synthesis(state: ReviewState) -> str:
-    found = settle.result(state)
+    found = judge.result(state)
     rows = [f"Verdict: {found.verdict.value}"]
     rows += [
         f"- {e.item.id} [{e.finding.category.value}, weight {e.weight}] {e.finding.text}" for e in found.open
     ]
     rows += [f"- {s.carried.id} of an earlier round is {s.answer.value}: {s.reason}" for s in found.settled]
     room = state.request.prompt_max
-    said = render_discourse(settle.about(state), settle.weighed(state), state.responses, ())
+    said = render_discourse(judge.about(state), judge.weighed(state), state.responses, ())
     slots = {
         "result": cut(marked("result", "\n".join(rows)), room // 2, "the result"),
         "discourse": cut(marked("discourse", said), room // 5, "the discourse"),
@@ -334,7 +331,7 @@ def _ask_for_synthesis(state: ReviewState) -> str:
 
 
 def _prose(state: ReviewState) -> str:
-    return prose_by_code(settle.result(state), state.attendance, settle.findings(state))
+    return prose_by_code(judge.result(state), state.attendance, judge.findings(state))
 
 
 def _moved(state: ReviewState, pins: Pins) -> Step[ReviewState]:
@@ -351,7 +348,7 @@ def _moved(state: ReviewState, pins: Pins) -> Step[ReviewState]:
 
 def _final(at: RoundFiles, state: ReviewState, outcome: Outcome) -> Sequence[Change]:
     """round-meta.json, and last final.md, which marks the round as complete."""
-    about, found = settle.about(state), settle.result(state)
+    about, found = judge.about(state), judge.result(state)
     head: Document = {
         "round": at.number,
         "session": state.ref.id,
@@ -364,7 +361,7 @@ def _final(at: RoundFiles, state: ReviewState, outcome: Outcome) -> Sequence[Cha
         "started_at": state.request.opened_at,
         "completed_at": stamp(outcome.finished_at) if outcome.finished_at else "",
     }
-    meta = meta_document(found, state.attendance, settle.findings(state), head)
+    meta = meta_document(found, state.attendance, judge.findings(state), head)
     prose = state.files.text(at.part("synthesis.md")) or ""
     final = text(at.final, render_final(about, found, state.attendance, prose))
     result = json_file(at.meta, signed(state.files, at, meta, final.data))

@@ -17,10 +17,17 @@ from rondel.model.refs import commit_or_none
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
 from rondel.model.written import is_theirs
-from rondel.workflows.review import layout, prompting, settle
+from rondel.workflows.review import judge, layout, prompting
 from rondel.workflows.review.change import Change as TheChange
 from rondel.workflows.review.layout import Phase, RoundFiles
-from rondel.workflows.review.probes import given_change, look_at_change, look_since
+from rondel.workflows.review.probes import (
+    Source,
+    given_change,
+    look_at_change,
+    look_at_standards,
+    look_since,
+    render_standards,
+)
 from rondel.workflows.review.read import ReviewState, noted, phase_due
 from rondel.workflows.review.report import guidance_by_code, render_context
 from rondel.workflows.review.request import LEAD
@@ -33,7 +40,6 @@ from rondel.workflows.review.reviewing import (
     reviews,
     synthesis,
 )
-from rondel.workflows.review.standards import Source, look_at_standards, render_standards
 from rondel.workflows.review.target import Pins, pin
 
 Steps = Iterator[Step[ReviewState]]
@@ -196,7 +202,7 @@ def _context(state: ReviewState) -> Step[ReviewState]:
 
     def write(state: ReviewState, _outcome: Outcome) -> Sequence[Change]:
         guidance = state.files.text(at.part("guidance.md")) or ""
-        new = render_context(settle.about(state), state.carried, guidance, state.has_requirements)
+        new = render_context(judge.about(state), state.carried, guidance, state.has_requirements)
         return _root_file(state, at, layout.CONTEXT, new, "context.json", {})
 
     action = Derive(

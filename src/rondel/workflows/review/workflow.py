@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
 from typing_extensions import override
 
-from rondel.model.changes import Change
+from rondel.model.changes import Change, Document, Json
 from rondel.model.commands import command_line
 from rondel.model.conclusion import Conclusion
 from rondel.model.snapshot import Snapshot
@@ -16,9 +17,8 @@ from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
 from rondel.workflows.review import layout
-from rondel.workflows.review.conclusion import conclusion
-from rondel.workflows.review.layout import Phase
-from rondel.workflows.review.progress import progress_of
+from rondel.workflows.review.dialects import parse_review
+from rondel.workflows.review.layout import Phase, round_in
 from rondel.workflows.review.read import (
     ReviewState,
     phase_due,
@@ -26,10 +26,10 @@ from rondel.workflows.review.read import (
     quorum_words,
     reviews_are_gone,
 )
+from rondel.workflows.review.report import unshown_words
 from rondel.workflows.review.request import SETTINGS, requests_in
+from rondel.workflows.review.result import Made, made
 from rondel.workflows.review.reviewing import ask_again
-from rondel.workflows.review.rounds import round_in
-from rondel.workflows.review.signing import Made, made
 from rondel.workflows.review.steps import steps
 
 ROUNDS_GUARDED = 3  # the one under way and those it carries on from
@@ -253,3 +253,136 @@ def document_of(state: ReviewState, phase: Phase) -> dict[str, object]:
 def reviewers_in(files: Snapshot, folder: str) -> list[str]:
     """Who reviewed in a round."""
     return sorted(name.removesuffix(".md") for name in files.names(folder) if name.endswith(".md"))
+
+
+# -- progress --------------------------------------------------------------------------------
+
+_MARKS = {"done": "x", "due": ">", "open": " "}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where the last round is. `seconds` is the time of this round, until now or until it was complete."""
+
+    session: str
+    round: int
+    complete: bool
+    phase: Phase
+    phases: tuple[tuple[Phase, str], ...]  # done, due, open
+    reviewers: tuple[tuple[str, str], ...]  # answered, missing, asked
+    seconds: float | None
+    verdict: str | None
+
+    def lines(self) -> tuple[str, ...]:
+        """For a person: the round and its time, the phases, the reviewers."""
+        taken = "" if self.seconds is None else f", {self.seconds:.0f} s"
+        phases = (f"[{_MARKS[state]}] {phase.number} {phase.value}" for phase, state in self.phases)
+        reviewers = (f"    {name}: {state}" for name, state in self.reviewers)
+        verdict = (f"verdict: {self.verdict}",) if self.verdict else ()
+        return (f"round {self.round}{taken}", *phases, *reviewers, *verdict)
+
+    def document(self) -> Document:
+        """As JSON."""
+        phases: list[Json] = [{"number": p.number, "name": p.value, "state": s} for p, s in self.phases]
+        reviewers: list[Json] = [{"name": n, "state": s} for n, s in self.reviewers]
+        return {
+            "session": self.session,
+            "round": self.round,
+            "complete": self.complete,
+            "phase": self.phase.value,
+            "phase_number": self.phase.number,
+            "phases": phases,
+            "reviewers": reviewers,
+            "seconds": self.seconds,
+            "verdict": self.verdict,
+        }
+
+
+def progress_of(state: ReviewState, now: datetime) -> Progress:
+    """The view of the last round, from its files alone."""
+    due = phase_due(state)
+    phases = tuple((p, _state(p, due)) for p in Phase)
+    reviewers = tuple((name, _answer(state, name)) for name in state.attendance.team)
+    if state.is_complete:
+        reviewers = tuple((n, s) for n, s in reviewers if s != "asked")
+    verdict = state.meta.get("verdict")
+    if state.is_complete and not state.meta:  # another tool's round: what its final.md says
+        verdict = parse_review(state.files.text(state.at.final) or "").verdict
+    return Progress(
+        state.ref.name,
+        state.at.number,
+        state.is_complete,
+        due,
+        phases,
+        reviewers,
+        _seconds(state, now),
+        verdict if isinstance(verdict, str) else None,
+    )
+
+
+def _state(phase: Phase, due: Phase) -> str:
+    if phase.number < due.number or due is Phase.COMPLETE:
+        return "done"
+    return "due" if phase is due else "open"
+
+
+def _answer(state: ReviewState, name: str) -> str:
+    if name in state.reviewed:
+        return "answered"
+    return "missing" if name in state.missing else "asked"
+
+
+def _seconds(state: ReviewState, now: datetime) -> float | None:
+    """From the round's opening, not the session's."""
+    meta = state.meta
+    begun = parse_time(meta.get("started_at")) or parse_time(state.request.opened_at)
+    if begun is None and len(state.rounds) <= 1:
+        begun = parse_time((state.document or {}).get("started_at"))
+    ended = parse_time(meta.get("completed_at")) if state.is_complete else now
+    return None if begun is None or ended is None else max(0.0, (ended - begun).total_seconds())
+
+
+# -- conclusion ------------------------------------------------------------------------------
+
+NAMED_MAX = 20
+
+
+def conclusion(state: ReviewState) -> Conclusion:
+    """The final review of the round, once it is complete; an approval only where Rondel made it."""
+    if state.is_flat:
+        final = state.files.text("final.md") or ""
+        return Conclusion(approved=False, document=final, notes=("final.md is not made by Rondel",))
+    if not state.is_complete:
+        return Conclusion(fields=_fields(state))
+    here = state.made is Made.HERE
+    words = f"{state.at.final} is {state.made}; it counts as the round's end and is no approval"
+    return Conclusion(
+        approved=here and state.meta.get("verdict") == "APPROVE",
+        document=state.files.text(state.at.final) or "",
+        notes=(*(() if here else (words,)), *_unshown(state)),
+        fields=_fields(state),
+    )
+
+
+def _unshown(state: ReviewState) -> tuple[str, ...]:
+    """Which files nobody was shown, in one line."""
+    found = state.change.unshown
+    if not found:
+        return ()
+    more = f" and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
+    names = ", ".join(f"{file.path} ({file.kind.value})" for file in found[:NAMED_MAX])
+    return (" ".join(f"{unshown_words(state.change)}: {names}{more}".splitlines()),)
+
+
+def _fields(state: ReviewState) -> dict[str, object]:
+    complete = state.is_complete
+    meta = state.meta if complete else {}
+    return {
+        "round": state.at.number,
+        "complete": complete,
+        "verdict": meta.get("verdict"),
+        "counts": meta.get("synthesis_counts"),
+        "not_looked_at": meta.get("not_looked_at") or [],
+        "final": f"{state.ref.folder}/{state.at.final}" if complete else None,
+        "made_by_rondel": state.made is Made.HERE if complete else None,
+    }

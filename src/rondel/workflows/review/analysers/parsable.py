@@ -10,8 +10,7 @@ from xml.parsers import expat
 
 import yaml
 
-from rondel.workflows.review.analysers.base import RELIABILITY, Analyser, ChangedFile, Hit
-from rondel.workflows.review.analysers.inner import in_child
+from rondel.workflows.review.analysers.base import RELIABILITY, Analyser, ChangedFile, Hit, in_child
 from rondel.workflows.review.findings import Category, Severity
 
 YAML_MAX = 200_000  # the parser is slow

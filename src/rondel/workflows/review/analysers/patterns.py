@@ -13,8 +13,8 @@ from rondel.workflows.review.analysers.base import (
     Analyser,
     ChangedFile,
     Hit,
+    in_child,
 )
-from rondel.workflows.review.analysers.inner import in_child
 from rondel.workflows.review.findings import Category, Severity
 
 LINE_MAX = 2_000
