@@ -14,6 +14,7 @@ from review_support import APP, commit, content, feature_branch, finding, hall_o
 
 from rondel.errors import NothingToDo
 from rondel.workflows.review import files
+from rondel.workflows.review.request import ReviewOptions
 from support.kills import Trial, killed_and_resumed, sweep, swept, timeless, undisturbed
 from support.runtime import run_of
 
@@ -31,7 +32,7 @@ def answers(request):
 
 def run_review(root: Path) -> int:
     """What `rondel review` does: the number of the round that it completed."""
-    opened = files.start(root, look(root), files.Wish(team=TEAM, kind_of=lambda _: "fake"))
+    opened = files.start(root, look(root), ReviewOptions(team=TEAM, kind_of=lambda _: "fake"))
     assert hall_of(root, panel(answers)).drive(opened.ref, agents_max=6).exit_code == 0
     state = files.state_of(root, opened.ref)
     assert state.is_complete

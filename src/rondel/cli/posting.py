@@ -7,18 +7,18 @@ import click
 from rondel.api import Hall
 from rondel.cli.common import say
 from rondel.errors import RondelError
-from rondel.workflows.review import files
 from rondel.workflows.review.layout import RoundFiles
 from rondel.workflows.review.publish import (
     WHO_CALL,
     PullRequest,
     bodies_in,
     describe,
+    parse_pull_request,
     plan_post,
     posted_in,
     reading_calls,
 )
-from rondel.workflows.review.read import ReviewState, entries_of
+from rondel.workflows.review.read import ReviewState, change_in, entries_of
 from rondel.workflows.review.target import pins_of
 
 
@@ -31,7 +31,7 @@ def post_round(hall: Hall, state: ReviewState, at: RoundFiles, pr: int | None, *
         f"{state.ref.id}/round-{at.number}",
         state.files.text(at.final) or "",
         [e for e in entries_of(state.files, at) if e.state.is_open],
-        files.change_in(state, at),
+        change_in(state.files, at),
         pins.head if pins else "",
         posted_in(bodies),
     )
@@ -49,7 +49,7 @@ def _pull_request(hall: Hall, number: int | None, *, dry_run: bool) -> tuple[Pul
     """The pull request, and what is there. A dry run without gh shows what would be sent to an empty one."""
     try:
         asked = ("gh", "pr", "view", *([str(number)] if number else []), "--json", "number,headRefOid")
-        shown = files.parse_pull_request(_gh(hall, asked))
+        shown = parse_pull_request(_gh(hall, asked))
         where = PullRequest(*shown)
         author = _gh(hall, WHO_CALL).strip()
         bodies = [b for argv in reading_calls(where.number) for b in bodies_in(_gh(hall, argv), author)]

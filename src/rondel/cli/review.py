@@ -38,6 +38,7 @@ from rondel.workflows.review.layout import DECISIONS, RoundFiles
 from rondel.workflows.review.publish import to_sarif
 from rondel.workflows.review.read import ReviewState, entries_of
 from rondel.workflows.review.report import place_of
+from rondel.workflows.review.request import ReviewOptions
 from rondel.workflows.review.result import Entry, Made, made
 from rondel.workflows.review.target import Kind, branch_of, parse_target, pins_of
 from rondel.workflows.review.workflow import progress_of
@@ -118,7 +119,7 @@ def start(
     hall = here()
     ask_consent(hall, "review")
     try:
-        opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options), hall)
+        opened = files.start(hall.root, hall.look, _options(hall, target, pr, options), hall)
     except UsageError as e:
         alike = get_close_matches(target or "", set(command.commands) - {"start"}, n=1)
         if not alike:
@@ -135,11 +136,11 @@ def start(
     conclude(hall, opened.ref, report, as_json=as_json, fail=fail)
 
 
-def _wish(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any]) -> files.Wish:
+def _options(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any]) -> ReviewOptions:
     asked = parse_target(target, pr, lambda name: Path(name).is_file())
     given = files.read_diff(Path(asked.file), hall.root) if asked.kind is Kind.DIFF else ""
     requirements = options.pop("requirements")
-    return files.Wish(
+    return ReviewOptions(
         target=asked,
         given=given,
         requirements=files.read_requirements(requirements, hall.root) if requirements else None,

@@ -94,6 +94,15 @@ def _author(row: dict[str, object]) -> str:
     return login if isinstance(login, str) else ""
 
 
+def parse_pull_request(output: str) -> tuple[int, str]:
+    """The number and the head of what `gh pr view --json` prints."""
+    shown = jsons.parse_json(output.encode())
+    number = shown.get("number") if isinstance(shown, dict) else None
+    if not isinstance(shown, dict) or not isinstance(number, int):
+        raise RondelError(f"gh pr view did not answer with a pull request: {output[:200]!r}")
+    return number, str(shown.get("headRefOid") or "")
+
+
 # A token of a workflow's run may not ask for `user`, but this.
 WHO_CALL = ("gh", "api", "graphql", "-f", "query={viewer{login}}", "--jq", ".data.viewer.login")
 
@@ -131,15 +140,8 @@ def plan_post(
     payload: dict[str, object] = {"event": "COMMENT", "body": body, "comments": inline}
     if pr.head:
         payload["commit_id"] = pr.head
-    argv = (
-        "gh",
-        "api",
-        "--method",
-        "POST",
-        f"repos/{{owner}}/{{repo}}/pulls/{pr.number or 'N'}/reviews",
-        "--input",
-        "-",
-    )
+    endpoint = f"repos/{{owner}}/{{repo}}/pulls/{pr.number or 'N'}/reviews"
+    argv = ("gh", "api", "--method", "POST", endpoint, "--input", "-")
     where = f"pull request {pr.number}" if pr.number else "this branch's pull request (number not known)"
     what = f"the final review and {len(inline)} comments on lines, to {where}"
     return (Call(argv, json.dumps(payload, ensure_ascii=False, indent=2), what),)

@@ -218,7 +218,7 @@ class ReviewState:
     @cached_property
     def change(self) -> Change:
         """The change under review."""
-        return change_of(self.part("change.json"), self.part_text("change.diff") or "")
+        return change_in(self.files, self.at)
 
     @cached_property
     def carried(self) -> tuple[Carried, ...]:
@@ -294,6 +294,11 @@ class ReviewState:
         """`round-meta.json` of the round; empty when there is none."""
         found = self.files.json(self.at.meta)
         return found if isinstance(found, dict) else {}
+
+
+def change_in(files: Snapshot, at: RoundFiles) -> Change:
+    """The change that a round reviewed."""
+    return change_of(files.json(at.part("change.json")), files.text(at.part("change.diff")) or "")
 
 
 def entries_of(files: Snapshot, at: RoundFiles) -> tuple[Entry, ...]:

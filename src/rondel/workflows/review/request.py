@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 
 from rondel.errors import UsageError
-from rondel.model.changes import Document, Json
+from rondel.model.changes import Document
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import Given
 from rondel.workflows.review.layout import PERSONAS, RONDEL, is_reviewer
@@ -42,41 +42,27 @@ class Request:
     quick: bool = False
     prompt_max: int = 200_000
     refuters_max: int = 30
-    carried: tuple[Mapping[str, object], ...] = ()  # open findings of the last round on the branch
+    carried: tuple[Document, ...] = ()  # open findings of the last round on the branch
     since: Mapping[str, str] = field(default_factory=dict)  # session, round and head they come from
     context: str = ""  # standards from the settings
     opened_at: str = ""
 
     def document(self) -> Document:
         """As JSON; `request_of` reads it back."""
-        team: list[Json] = [r.document() for r in self.team]
-        target: Document = {
-            k: v for k, v in self.target.document().items() if isinstance(v, str | int | bool)
-        }
-        carried: list[Json] = [_plain(item) for item in self.carried]
         return {
             "schema_version": 1,
             "round": self.round,
             "opened_at": self.opened_at,
-            "target": target,
-            "team": team,
+            "target": asdict(self.target),
+            "team": [r.document() for r in self.team],
             "mechanical": [*sorted(self.mechanical)],
             "quick": self.quick,
             "prompt_max": self.prompt_max,
             "refuters_max": self.refuters_max,
             "context": self.context,
             "since": dict(self.since),
-            "carried": carried,
+            "carried": list(self.carried),
         }
-
-
-def _plain(value: object) -> Json:
-    """A value as JSON has it."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
 def request_of(document: object) -> Request:
@@ -121,7 +107,7 @@ def request_for(files: Snapshot, number: int) -> Request:
         last = last or found
     if last is None:
         return request_of(None)
-    return Request(**{**vars(last), "round": 0, "carried": (), "since": {}, "opened_at": ""})
+    return replace(last, round=0, carried=(), since={}, opened_at="")
 
 
 def with_settings(request: Request, given: Given, answered: Iterable[str]) -> Request:
@@ -150,11 +136,69 @@ def _number(value: object, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
 
 
+# -- what is asked for now -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReviewOptions:
+    """What a person asked for on the command line."""
+
+    target: Target = field(default_factory=Target)
+    given: str = ""  # the diff of a DIFF target
+    team: str | None = None
+    one_offs: tuple[str, ...] = ()
+    requirements: str | None = None
+    quick: bool = False
+    again: bool = False  # a new round though nothing changed
+    restart: bool = False  # put an unfinished round aside
+    settings: Mapping[str, object] = field(default_factory=dict)
+    personas: Mapping[str, str] = field(default_factory=dict)  # the repository's own
+    kind_of: Callable[[str], str] = lambda _: "checks"  # which kind of agent has a role
+
+    @property
+    def changes_the_team(self) -> bool:
+        """Whether a resumed round must look different."""
+        return self.team is not None or bool(self.one_offs)
+
+
+def team_of(options: ReviewOptions) -> tuple[Reviewer, ...]:
+    """Who is to review; UsageError where there can be no such team."""
+    by_checks = options.kind_of("review.reviewer") == "checks"
+    usual = CHECKS if by_checks else TEAM
+    if options.quick:
+        usual = CHECKS_QUICK if by_checks else QUICK
+    configured = options.settings.get("team")
+    text = options.team or (configured if isinstance(configured, str) and not options.quick else "") or usual
+    return parse_team(text, options.personas, options.one_offs)
+
+
+def request_from(
+    options: ReviewOptions, number: int, carried: tuple[Document, ...], since: Mapping[str, str], now: str
+) -> Request:
+    """The request for a round; `carried` are the open findings it must answer, from the round `since`."""
+    team, settings = team_of(options), options.settings
+    roles = [LEAD, REFUTER, *(r.role for r in team)]
+    return Request(
+        round=number,
+        target=options.target,
+        team=team,
+        mechanical=frozenset(role for role in roles if options.kind_of(role) == "checks"),
+        quick=options.quick,
+        prompt_max=_number(settings.get("prompt_max"), 200_000),
+        refuters_max=_number(settings.get("refuters_max"), 30),
+        carried=carried,
+        since=since,
+        context=str(settings.get("context") or ""),
+        opened_at=now,
+    )
+
+
 # -- reviewers -------------------------------------------------------------------------------
 
 TEAM = "principal:2,quality:2"
 QUICK = "principal:1,quality:1"
 CHECKS = "quality:1,security:1,performance:1,reliability:1"
+CHECKS_QUICK = "quality:1,security:1"
 ONE_OFF = "ephemeral"
 EACH_MAX = 9
 TEAM_MAX = 24
