@@ -13,9 +13,10 @@ from rondel.model.outcomes import Ended, Outcome
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
-from rondel.workflows.review.read import phase_due, problems_in
+from rondel.workflows.review.read import phase_due
+from rondel.workflows.review.report import progress_of
 from rondel.workflows.review.steps import steps
-from rondel.workflows.review.workflow import Review, progress_of
+from rondel.workflows.review.workflow import Review, problems_in
 
 REF = SessionRef("review", "2026-11-15-main", ".ocr/sessions/2026-11-15-main")
 STATE = {

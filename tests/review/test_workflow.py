@@ -28,8 +28,9 @@ from rondel.model.outcomes import Ended
 from rondel.model.summary import Status
 from rondel.workflows.review import files
 from rondel.workflows.review.dialects import parse_review
+from rondel.workflows.review.report import conclusion
 from rondel.workflows.review.target import Kind, Target
-from rondel.workflows.review.workflow import Review, conclusion
+from rondel.workflows.review.workflow import Review
 from support.in_the_way import KINDS, is_found, is_untouched, put
 from support.scripted import Scripted
 

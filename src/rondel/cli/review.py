@@ -37,11 +37,10 @@ from rondel.workflows.review.judge import GROUPS, Comparison, compare_rounds
 from rondel.workflows.review.layout import DECISIONS, RoundFiles
 from rondel.workflows.review.publish import to_sarif
 from rondel.workflows.review.read import ReviewState, entries_of
-from rondel.workflows.review.report import place_of
+from rondel.workflows.review.report import place_of, progress_of
 from rondel.workflows.review.request import ReviewOptions
 from rondel.workflows.review.result import Entry, Made, made
 from rondel.workflows.review.target import Kind, branch_of, parse_target, pins_of
-from rondel.workflows.review.workflow import progress_of
 
 session_option = click.option(
     "--session", help="Any unique part of its name; else the newest of this branch."

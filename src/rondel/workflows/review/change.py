@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from fnmatch import translate
 from functools import cached_property
 from typing import NamedTuple
 
 from rondel.model.changes import Document, Json
+from rondel.workflows.review.markdown import counted
 
 _VENDORED = re.compile(
     r"(^|/)(vendor|vendored|third[_-]party|node_modules|bower_components|Pods|site-packages)/"
@@ -54,16 +55,7 @@ class Changed:
 
     def document(self) -> Document:
         """As JSON; `changed_of` reads it back."""
-        lines: list[Json] = [[first, last] for first, last in self.wrote]
-        return {
-            "path": self.path,
-            "status": self.status,
-            "added": self.added,
-            "removed": self.removed,
-            "kind": self.kind.value,
-            "old_path": self.old_path,
-            **({"wrote": lines} if lines else {}),
-        }
+        return {name: value for name, value in asdict(self).items() if name != "wrote" or value}
 
     @property
     def is_shown(self) -> bool:
@@ -181,7 +173,7 @@ class Change:
     def size(self) -> str:
         """In words: `3 files, +10 -2`."""
         added, removed = sum(f.added for f in self.files), sum(f.removed for f in self.files)
-        return f"{len(self.files)} file{'s' * (len(self.files) != 1)}, +{added} -{removed}"
+        return f"{counted(len(self.files), 'file')}, +{added} -{removed}"
 
     def document(self) -> Document:
         """As JSON without the diff, which is a file of its own."""

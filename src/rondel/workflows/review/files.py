@@ -26,7 +26,7 @@ from rondel.workflows.review import layout
 from rondel.workflows.review.change import parse_diff
 from rondel.workflows.review.layout import Phase, Resolution, RoundFiles, round_files, session_name
 from rondel.workflows.review.probes import files_at, is_empty, is_same, look_moved
-from rondel.workflows.review.read import ReviewState, carried_from, noted, phase_due
+from rondel.workflows.review.read import ReviewState, carried_into, noted, phase_due
 from rondel.workflows.review.request import (
     Request,
     ReviewOptions,
@@ -294,7 +294,7 @@ def _open(opening: _Opening, state: ReviewState) -> Opened:
     """Open the next round. Its folder is made last: until then it does not exist."""
     root, look, options, pins = opening.root, opening.look, opening.options, opening.pins
     folder, number = root / state.ref.folder, state.resolution.current_round
-    last = next((r for r in reversed(state.rounds) if r.complete), None)
+    last = state.last_complete()
     if last and not options.again and _is_about(state, last.files, pins, look):
         done = last.number
         if not is_noted(state, Phase.COMPLETE):
@@ -337,10 +337,11 @@ def _notes(opening: _Opening, request: Request) -> Iterator[str]:
         yield without_filter(opening.pins.left_out)
 
 
-def _counting(opening: _Opening, branch: str) -> list[ReviewState]:
+def _counting(opening: _Opening, branch: str) -> Iterator[ReviewState]:
     """The sessions of a branch that are the owner's, as far as they count, newest first."""
-    found, owner = sessions_of(opening.root, branch, opening.owner), opening.owner
-    return [s for s in found if owner is None or owner.is_recorded(s.ref)]
+    for state in sessions_of(opening.root, branch, opening.owner):
+        if opening.owner is None or opening.owner.is_recorded(state.ref):
+            yield state
 
 
 def _keep_accepted(opening: _Opening, state: ReviewState) -> None:
@@ -362,9 +363,11 @@ def _bytes(text: str) -> bytes:
 
 def _request(opening: _Opening, state: ReviewState) -> Request:
     """Everything that running and resuming the round needs."""
-    carried, since = _carried(opening, state)
-    number = state.resolution.current_round
-    return request_from(opening.options, number, tuple(carried), since, stamp(opening.look.at))
+    earlier = _counting(opening, state.branch or opening.pins.branch)
+    carried, since = carried_into(state, earlier)
+    return request_from(
+        opening.options, state.resolution.current_round, carried, since, stamp(opening.look.at)
+    )
 
 
 def personas_of(root: Path, pins: Pins, look: Look) -> dict[str, str]:
@@ -376,26 +379,6 @@ def personas_of(root: Path, pins: Pins, look: Look) -> dict[str, str]:
     there = files_at(pins.base, look)
     found = {name: there.content(name) for name in there.names if name.startswith(f"{layout.PERSONAS}/")}
     return own_personas(FrozenSnapshot({name: data for name, data in found.items() if data is not None}))
-
-
-def _carried(opening: _Opening, state: ReviewState) -> tuple[list[Document], dict[str, str]]:
-    """The open findings of the last complete round on the branch, and where they come from."""
-    if done := [r.number for r in state.rounds if r.complete]:
-        rows = carried_from(state.files, state.rounds, done[-1] + 1, state.ref.id)
-        return rows, _origin(state, done[-1])
-    for earlier in _counting(opening, state.branch or opening.pins.branch):
-        done = [r.number for r in earlier.rounds if r.complete]
-        if earlier.ref.id != state.ref.id and done:
-            before = done[-1] + 1
-            rows = carried_from(earlier.files, earlier.rounds, before, earlier.ref.id, blockers_only=True)
-            open_ = [r for r in rows if r.get("fingerprint") not in earlier.accepted]
-            return open_, _origin(earlier, done[-1])
-    return [], {}
-
-
-def _origin(state: ReviewState, number: int) -> dict[str, str]:
-    pins = pins_of(state.files.json(round_files(number).part("target.json")))
-    return {"session": state.ref.id, "round": str(number), "head": pins.head if pins else ""}
 
 
 def _write_request(folder: Path, request: Request, pins: Pins | None, number: int) -> None:

@@ -95,6 +95,17 @@ def listed(lines: Sequence[str], lines_max: int = LISTED_MAX) -> str:
     return "\n".join(rows)
 
 
+def first_of(names: Sequence[str], names_max: int) -> str:
+    """Names in a sentence, up to a number: `a, b and 3 more`."""
+    more = f" and {len(names) - names_max} more" if len(names) > names_max else ""
+    return ", ".join(names[:names_max]) + more
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
 def section(text: str, name: str) -> str:
     """The text below the heading that begins with `name`, to the next heading of its level or above."""
     rows: list[str] = []

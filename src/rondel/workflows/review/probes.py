@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rondel.errors import GitError, RondelError
 from rondel.model.refs import END
@@ -100,33 +101,26 @@ def is_same(one: Pins, other: Pins, look: Look) -> bool:
         return False
 
 
-class _Entry:
+class _Entry(NamedTuple):
     """A line of `git diff --raw`."""
 
-    def __init__(self, modes: tuple[str, str], blobs: tuple[str, str], status: str, paths: list[str]) -> None:
-        self.modes, self.blobs, self.status = modes, blobs, _WORDS.get(status[:1], "modified")
-        self.path, self.old_path = paths[-1], paths[0] if len(paths) > 1 else None
+    modes: tuple[str, str]
+    blobs: tuple[str, str]
+    status: str
+    path: str
+    old_path: str | None
 
 
 def _raw(base: str, head: str, look: Look) -> Iterable[_Entry]:
-    out = look.git(
-        *_PLAIN,
-        *_DIFF,
-        "--raw",
-        "--no-abbrev",
-        "-z",
-        END,
-        base,
-        head,
-        "--",
-        *reviewed_paths(base, head, look),
-    )
+    own = reviewed_paths(base, head, look)
+    out = look.git(*_PLAIN, *_DIFF, "--raw", "--no-abbrev", "-z", END, base, head, "--", *own)
     fields = iter(out.split("\0"))
     for row in fields:
         match = re.fullmatch(r"\s*:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) (\w+)", row)
         if match:
-            paths = [next(fields, "") for _ in range(2 if match[5][0] in "RC" else 1)]
-            yield _Entry((match[1], match[2]), (match[3], match[4]), match[5], paths)
+            old = next(fields, "") if match[5][0] in "RC" else None
+            status = _WORDS.get(match[5][:1], "modified")
+            yield _Entry((match[1], match[2]), (match[3], match[4]), status, next(fields, ""), old)
 
 
 def _numstat(base: str, head: str, look: Look) -> dict[str, tuple[int, int] | None]:

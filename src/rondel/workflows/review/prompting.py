@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -56,34 +55,23 @@ def prompt(
     room = size_max - len(fill(name, bounded)) - MARGIN
     wanted = set(only)
     files = [f for f in change.diffs if not wanted or f.path in wanted]
-    return cut(
-        fill(name, bounded | {"diff": diff_block(fit(files, max(0, room * 9 // 10)), room)}), size_max, "it"
-    )
+    return cut(fill(name, bounded | {"diff": diff_block(files, room)}), size_max, "it")
 
 
-def diff_block(fitted: Fitted, room: int) -> str:
+def diff_block(files: Sequence[FileDiff], room: int) -> str:
     """The diff, and what of it is not there."""
-    note = cut(fitted.note(), max(0, room - len(fitted.text) - MARGIN), "the list")
-    shown = marked("diff", fenced(fitted.text, "diff")) if fitted.text else "The diff does not fit in here."
+    text, left_out = fit(files, max(0, room * 9 // 10))
+    note = f"Left out because the prompt has a limited size:\n{listed(left_out)}" if left_out else ""
+    note = cut(note, max(0, room - len(text) - MARGIN), "the list")
+    shown = marked("diff", fenced(text, "diff")) if text else "The diff does not fit in here."
     return f"{shown}\n\n{note}".rstrip()
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """What of a diff goes into a prompt, and what does not."""
+def fit(files: Sequence[FileDiff], size_max: int) -> tuple[str, list[str]]:
+    """What of a diff goes into a prompt, and a line for each file that is not there, or not whole.
 
-    text: str
-    left_out: tuple[str, ...] = ()  # one line per file that is not there, or not whole
-
-    def note(self) -> str:
-        """What was left out, in words; empty when nothing was."""
-        if not self.left_out:
-            return ""
-        return "Left out because the prompt has a limited size:\n" + listed(self.left_out)
-
-
-def fit(files: Sequence[FileDiff], size_max: int) -> Fitted:
-    """As many whole files as fit, the small ones first, in the order of the diff; then hunks of others."""
+    As many whole files as fit, the small ones first, in the order of the diff; then hunks of others.
+    """
     chosen: dict[int, str] = {}
     left_out: list[str] = []
     room = size_max
@@ -95,7 +83,7 @@ def fit(files: Sequence[FileDiff], size_max: int) -> Fitted:
         if shown:
             chosen[number] = shown
         room -= len(shown) + 1
-    return Fitted("\n".join(chosen[number] for number in sorted(chosen)), tuple(left_out))
+    return "\n".join(chosen[number] for number in sorted(chosen)), left_out
 
 
 def _hunks_that_fit(file: FileDiff, room: int) -> tuple[str, int]:

@@ -221,7 +221,7 @@ class Reviewer:
 
     def document(self) -> Document:
         """As JSON; `reviewer_of` reads it back."""
-        return {"name": self.name, "type": self.type, "persona": self.persona}
+        return asdict(self)
 
 
 def reviewer_of(document: object) -> Reviewer | None:

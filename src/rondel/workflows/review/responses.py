@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from rondel.model.changes import Document, Json
@@ -54,14 +54,8 @@ class Response:
     reviewer: str = ""
 
     def document(self) -> Document:
-        """As in the part."""
-        return {
-            "finding": self.finding,
-            "verb": self.verb.value,
-            "reason": self.reason,
-            "evidence": self.evidence,
-            "file": self.file,
-        }
+        """As in the part, whose name says who responded."""
+        return {name: value for name, value in asdict(self).items() if name != "reviewer"}
 
 
 @dataclass(frozen=True)
@@ -77,14 +71,9 @@ class Refutation:
 
     def document(self) -> Document:
         """As in the part."""
-        shown: Document = {
-            "verdict": self.ruling.value,
-            "reason": self.reason,
-            "evidence": self.evidence,
-            "file": self.file,
-            "by": self.by,
-        }
-        return shown | {"missing": self.missing} if self.missing else shown
+        rest = asdict(self)
+        verdict = rest.pop("ruling")
+        return {"verdict": verdict, **{k: v for k, v in rest.items() if k != "missing" or v}}
 
 
 @dataclass(frozen=True)

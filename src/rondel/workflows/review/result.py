@@ -77,10 +77,6 @@ class Carried:
         """What it says."""
         return self.item.finding
 
-    def document(self) -> Document:
-        """As in a request; `carried_of` reads it back."""
-        return {**self.item.document(), "id": self.id, "session": self.session, "round": self.round}
-
 
 def carried_of(documents: Iterable[object]) -> tuple[Carried, ...]:
     """The old findings in a request, numbered C1, C2 and so on."""

@@ -179,8 +179,8 @@ def _since(state: ReviewState, pins: Pins) -> Step[ReviewState]:
 
 def _head_before(state: ReviewState) -> str:
     """The commit that the last complete round reviewed."""
-    done = [r for r in state.rounds if r.complete and r.number < state.at.number]
-    target = state.files.json(done[-1].files.part("target.json")) if done else None
+    last = state.last_complete(state.at.number)
+    target = state.files.json(last.files.part("target.json")) if last else None
     return (commit_or_none(target.get("head")) or "") if isinstance(target, dict) else ""
 
 

@@ -17,6 +17,7 @@ from rondel.model.jsons import parse_json
 from rondel.model.refs import BRANCHES, END, branch_in, branch_or_none, commit_or_none, is_commit
 from rondel.model.workflow import Look
 from rondel.workflows.review.layout import SESSIONS
+from rondel.workflows.review.markdown import first_of
 
 NAMED_MAX = 10
 DEFAULT_BASES = (  # in full: a tag that somebody else's remote brought may have any short name
@@ -369,9 +370,8 @@ def _gh(look: Look, *args: str) -> str:
 
 def without_filter(names: Sequence[str]) -> str:
     """What to say about files that are not part of a review because their filter may not run."""
-    shown = ", ".join(map(repr, names[:NAMED_MAX]))
-    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-    return f"not part of this review: {shown}{more}, whose filter is not in your own git configuration"
+    shown = first_of([repr(name) for name in names], NAMED_MAX)
+    return f"not part of this review: {shown}, whose filter is not in your own git configuration"
 
 
 def nothing(target: Target, left_out: Sequence[str] = ()) -> NothingToDo:

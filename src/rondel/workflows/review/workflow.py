@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
 
 from typing_extensions import override
 
-from rondel.model.changes import Change, Document, Json
+from rondel.model.changes import Change
 from rondel.model.commands import command_line
 from rondel.model.conclusion import Conclusion
 from rondel.model.snapshot import Snapshot
@@ -17,16 +16,9 @@ from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
 from rondel.workflows.review import layout
-from rondel.workflows.review.dialects import parse_review
-from rondel.workflows.review.layout import Phase, round_in
-from rondel.workflows.review.read import (
-    ReviewState,
-    phase_due,
-    problems_in,
-    quorum_words,
-    reviews_are_gone,
-)
-from rondel.workflows.review.report import unshown_words
+from rondel.workflows.review.layout import Phase, junk_in, round_in
+from rondel.workflows.review.read import ReviewState, phase_due
+from rondel.workflows.review.report import conclusion, progress_of
 from rondel.workflows.review.request import SETTINGS, requests_in
 from rondel.workflows.review.result import Made, made
 from rondel.workflows.review.reviewing import ask_again
@@ -38,21 +30,13 @@ LOOKED_UP = (
     *("aggregation.json", "quotes.json", "moved.json"),
 )
 STEPS = 7  # standards, change, context, aggregation, discourse, synthesis, final; and one per reviewer
-STEPS_BEFORE = {
-    Phase.CONTEXT: 0,
-    Phase.CHANGE_CONTEXT: 1,
-    Phase.ANALYSIS: 2,
-    Phase.REVIEWS: 3,
-    Phase.AGGREGATION: 3,
-    Phase.DISCOURSE: 4,
-    Phase.SYNTHESIS: 5,
-}
 
 
 class Review(Workflow[ReviewState]):
     """Several reviewers, discourse, one final review, round after round."""
 
     name: ClassVar[str] = "review"
+    goes_without: ClassVar[bool] = True  # whoever is at hand can review
 
     @override
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
@@ -129,7 +113,7 @@ class Review(Workflow[ReviewState]):
     def summary(self, state: ReviewState) -> Summary:
         """A session in short."""
         phase = phase_due(state)
-        problems = problems_in(state)
+        problems = tuple(problems_in(state))
         status, waiting_for = _status(state)
         if status is Status.FAILED and reviews_are_gone(state):
             problems = (*problems, _gone(state))
@@ -204,7 +188,8 @@ def _progress(state: ReviewState, phase: Phase) -> tuple[int, int]:
         total = STEPS + len(state.reviewed)
         return total, total
     team = len(state.attendance.team)
-    return STEPS_BEFORE[phase] + team - len(state.asked), STEPS + team
+    before = phase.number - 1 - (phase.number > Phase.REVIEWS.number)  # the reviews are counted one by one
+    return before + team - len(state.asked), STEPS + team
 
 
 def _updated(document: Mapping[str, object]) -> datetime | None:
@@ -255,134 +240,65 @@ def reviewers_in(files: Snapshot, folder: str) -> list[str]:
     return sorted(name.removesuffix(".md") for name in files.names(folder) if name.endswith(".md"))
 
 
-# -- progress --------------------------------------------------------------------------------
-
-_MARKS = {"done": "x", "due": ">", "open": " "}
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where the last round is. `seconds` is the time of this round, until now or until it was complete."""
-
-    session: str
-    round: int
-    complete: bool
-    phase: Phase
-    phases: tuple[tuple[Phase, str], ...]  # done, due, open
-    reviewers: tuple[tuple[str, str], ...]  # answered, missing, asked
-    seconds: float | None
-    verdict: str | None
-
-    def lines(self) -> tuple[str, ...]:
-        """For a person: the round and its time, the phases, the reviewers."""
-        taken = "" if self.seconds is None else f", {self.seconds:.0f} s"
-        phases = (f"[{_MARKS[state]}] {phase.number} {phase.value}" for phase, state in self.phases)
-        reviewers = (f"    {name}: {state}" for name, state in self.reviewers)
-        verdict = (f"verdict: {self.verdict}",) if self.verdict else ()
-        return (f"round {self.round}{taken}", *phases, *reviewers, *verdict)
-
-    def document(self) -> Document:
-        """As JSON."""
-        phases: list[Json] = [{"number": p.number, "name": p.value, "state": s} for p, s in self.phases]
-        reviewers: list[Json] = [{"name": n, "state": s} for n, s in self.reviewers]
-        return {
-            "session": self.session,
-            "round": self.round,
-            "complete": self.complete,
-            "phase": self.phase.value,
-            "phase_number": self.phase.number,
-            "phases": phases,
-            "reviewers": reviewers,
-            "seconds": self.seconds,
-            "verdict": self.verdict,
-        }
-
-
-def progress_of(state: ReviewState, now: datetime) -> Progress:
-    """The view of the last round, from its files alone."""
-    due = phase_due(state)
-    phases = tuple((p, _state(p, due)) for p in Phase)
-    reviewers = tuple((name, _answer(state, name)) for name in state.attendance.team)
-    if state.is_complete:
-        reviewers = tuple((n, s) for n, s in reviewers if s != "asked")
-    verdict = state.meta.get("verdict")
-    if state.is_complete and not state.meta:  # another tool's round: what its final.md says
-        verdict = parse_review(state.files.text(state.at.final) or "").verdict
-    return Progress(
-        state.ref.name,
-        state.at.number,
-        state.is_complete,
-        due,
-        phases,
-        reviewers,
-        _seconds(state, now),
-        verdict if isinstance(verdict, str) else None,
-    )
-
-
-def _state(phase: Phase, due: Phase) -> str:
-    if phase.number < due.number or due is Phase.COMPLETE:
-        return "done"
-    return "due" if phase is due else "open"
-
-
-def _answer(state: ReviewState, name: str) -> str:
-    if name in state.reviewed:
-        return "answered"
-    return "missing" if name in state.missing else "asked"
-
-
-def _seconds(state: ReviewState, now: datetime) -> float | None:
-    """From the round's opening, not the session's."""
-    meta = state.meta
-    begun = parse_time(meta.get("started_at")) or parse_time(state.request.opened_at)
-    if begun is None and len(state.rounds) <= 1:
-        begun = parse_time((state.document or {}).get("started_at"))
-    ended = parse_time(meta.get("completed_at")) if state.is_complete else now
-    return None if begun is None or ended is None else max(0.0, (ended - begun).total_seconds())
-
-
-# -- conclusion ------------------------------------------------------------------------------
-
-NAMED_MAX = 20
-
-
-def conclusion(state: ReviewState) -> Conclusion:
-    """The final review of the round, once it is complete; an approval only where Rondel made it."""
+def problems_in(state: ReviewState) -> Iterator[Problem]:
+    """What the files show and should not."""
     if state.is_flat:
-        final = state.files.text("final.md") or ""
-        return Conclusion(approved=False, document=final, notes=("final.md is not made by Rondel",))
-    if not state.is_complete:
-        return Conclusion(fields=_fields(state))
-    here = state.made is Made.HERE
-    words = f"{state.at.final} is {state.made}; it counts as the round's end and is no approval"
-    return Conclusion(
-        approved=here and state.meta.get("verdict") == "APPROVE",
-        document=state.files.text(state.at.final) or "",
-        notes=(*(() if here else (words,)), *_unshown(state)),
-        fields=_fields(state),
-    )
+        yield Problem(
+            "flat-session",
+            "reviews/",
+            "an old session without rounds; it is shown as such and left alone",
+            "run `rondel review` for a new one; delete the folder when you do not need it",
+        )
+        return
+    yield from _in_state_json(state)
+    for name in junk_in(state.files, state.round_folders.values()):
+        path, message = f"{layout.ROUNDS}/{name}", "it is not a round's folder and not counted"
+        yield Problem("not-a-round", path, message, "move it away")
+    if not state.is_complete and state.lacks_quorum:
+        repair = f"`{command_line('resume', state.ref.name)}` asks those who are missing"
+        yield Problem("no-quorum", state.at.reviews, quorum_words(state), repair)
 
 
-def _unshown(state: ReviewState) -> tuple[str, ...]:
-    """Which files nobody was shown, in one line."""
-    found = state.change.unshown
-    if not found:
-        return ()
-    more = f" and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
-    names = ", ".join(f"{file.path} ({file.kind.value})" for file in found[:NAMED_MAX])
-    return (" ".join(f"{unshown_words(state.change)}: {names}{more}".splitlines()),)
+def _in_state_json(state: ReviewState) -> Iterator[Problem]:
+    """Where `state.json` cannot be read, or says something else than the files."""
+    document, number = state.document, state.at.number
+    if document is None:
+        damaged = state.files.exists(layout.STATE)
+        yield Problem(
+            "state-damaged" if damaged else "state-missing",
+            layout.STATE,
+            "it is not a JSON object" if damaged else "it is not there",
+            "everything is taken from the files; the next run writes it anew",
+        )
+        return
+    said, phase = document.get("current_round"), document.get("current_phase")
+    if state.round and said != number:
+        yield Problem(
+            "round-missing" if said not in [*state.round_folders] else "round-behind",
+            layout.STATE,
+            f"current_round is {said!r}; the last round there is {number}",
+            f"round {number} is used; the next run corrects it",
+        )
+    elif state.is_complete and phase != Phase.COMPLETE:
+        yield Problem(
+            "round-complete",
+            layout.STATE,
+            f"current_phase is {phase!r}, but {state.at.final} is there",
+            "the round counts as complete; the next run corrects it",
+        )
 
 
-def _fields(state: ReviewState) -> dict[str, object]:
-    complete = state.is_complete
-    meta = state.meta if complete else {}
-    return {
-        "round": state.at.number,
-        "complete": complete,
-        "verdict": meta.get("verdict"),
-        "counts": meta.get("synthesis_counts"),
-        "not_looked_at": meta.get("not_looked_at") or [],
-        "final": f"{state.ref.folder}/{state.at.final}" if complete else None,
-        "made_by_rondel": state.made is Made.HERE if complete else None,
-    }
+def quorum_words(state: ReviewState) -> str:
+    """Why there is no verdict."""
+    answered, team = state.attendance.answered, state.attendance.team
+    alike: dict[str, list[str]] = {}
+    for name, why in state.attendance.missing.items():
+        alike.setdefault(why, []).append(name)
+    missing = "; ".join(f"{', '.join(names)}: {why}" for why, names in alike.items())
+    return f"only {len(answered)} of {len(team)} reviewers answered, so there is no verdict ({missing})"
+
+
+def reviews_are_gone(state: ReviewState) -> bool:
+    """Whether `state.json` says the reviews are under way and none is there: an error when nobody works."""
+    said = (state.document or {}).get("current_phase")
+    return said == Phase.REVIEWS and not state.is_complete and not state.reviewed and not state.is_flat
