@@ -1,4 +1,8 @@
-"""Aggregation: the findings of all reviewers as one list, each with those who made it."""
+"""The findings of all reviewers as one list: placed, checked against the change, named, merged.
+
+A finding's quotation must be in the change for it to be verified; its fingerprint is the name it keeps
+across rounds.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from rondel.workflows.review.findings import (
     Finding,
     Severity,
     finding_of,
+    listed_in,
     locate,
     parse_reviewer_json,
 )
@@ -66,10 +71,10 @@ def item_of(document: object) -> Item | None:
     return Item(
         str(document.get("id", "")),
         finding,
-        _texts(document.get("supporters")),
+        tuple(map(str, listed_in(document, "supporters"))),
         document.get("kept") is not False,
         float(score) if isinstance(score, int | float) else 1.0,
-        _texts(document.get("aliases")),
+        tuple(map(str, listed_in(document, "aliases"))),
     )
 
 
@@ -176,13 +181,7 @@ def aggregation_document(items: Iterable[Item]) -> Document:
 
 def items_of(document: object) -> tuple[Item, ...]:
     """The findings in that part."""
-    listed = document.get("findings") if isinstance(document, dict) else None
-    read = (item_of(item) for item in (listed if isinstance(listed, list) else ()))
-    return tuple(item for item in read if item is not None)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(str(v) for v in value) if isinstance(value, list) else ()
+    return tuple(item for one in listed_in(document, "findings") if (item := item_of(one)) is not None)
 
 
 # -- evidence --------------------------------------------------------------------------------
@@ -258,10 +257,15 @@ def _readings(evidence: str) -> list[list[str]]:
 
 
 def _quoted(lines: list[str], change: Quotable) -> bool:
-    parts = ["".join(part.split()) for part in re.split(r"\.\.\.|…", "\n".join(lines))]
-    parts = [part for part in parts if part]
-    solid = sum(len(part) for part in parts) >= QUOTE_MIN and any(re.search(r"\w", part) for part in parts)
+    parts = solid_parts("\n".join(lines))
+    solid = any(re.search(r"\w", part) for part in parts)
     return solid and all(change.has(part) for part in parts)
+
+
+def solid_parts(quotation: str) -> list[str]:
+    """What must be found, without white space; `...` stands for what was left out. Too little is nothing."""
+    parts = ["".join(part.split()) for part in re.split(r"\.\.\.|…", quotation)]
+    return [part for part in parts if part] if sum(map(len, parts)) >= QUOTE_MIN else []
 
 
 def fingerprint(finding: Finding, context: str = "") -> str:

@@ -1,8 +1,9 @@
-"""The change under review: what it touches, and what of its diff goes into a prompt.
+"""The change under review: what it touches, and its unified diff as values.
 
 Generated, vendored, binary and oversized files are named with their size, never pasted. What a
 change says of its own files counts for nothing: one is generated or vendored where there were such
-files at its place before. A prompt has a configured size; whatever does not fit is said to be left out.
+files at its place before. Reading a diff is total: what is not one is left out, and a line inside a
+hunk is content, whatever it looks like.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from rondel.model.changes import Document, Json
+from rondel.workflows.review.findings import listed_in
 from rondel.workflows.review.markdown import counted
 
 _VENDORED = re.compile(
@@ -80,13 +82,13 @@ def changed_of(document: object) -> Changed | None:
         str(document.get("status", "modified")),
         kind=Kind(kind) if kind in set(Kind) else Kind.TEXT,
         old_path=old if isinstance(old, str) else None,
-        wrote=tuple(_ranges(document.get("wrote"))),
+        wrote=tuple(_ranges(document)),
         **numbers,
     )
 
 
-def _ranges(value: object) -> Iterable[tuple[int, int]]:
-    for item in _items(value):
+def _ranges(document: object) -> Iterable[tuple[int, int]]:
+    for item in listed_in(document, "wrote"):
         match item:
             case [int(first), int(last)]:
                 yield first, last
@@ -194,16 +196,12 @@ def change_of(document: object, diff: str) -> Change:
         return Change(diff=diff)
     more = document.get("commits_more")
     return Change(
-        tuple(f for item in _items(document.get("files")) if (f := changed_of(item)) is not None),
-        tuple(str(c) for c in _items(document.get("commits"))),
+        tuple(f for item in listed_in(document, "files") if (f := changed_of(item)) is not None),
+        tuple(map(str, listed_in(document, "commits"))),
         more if isinstance(more, int) else 0,
-        tuple(str(n) for n in _items(document.get("notes"))),
+        tuple(map(str, listed_in(document, "notes"))),
         diff,
     )
-
-
-def _items(value: object) -> Iterable[object]:
-    return value if isinstance(value, list) else ()
 
 
 # -- a unified diff as values: its files, their hunks, the numbers of their lines ------------

@@ -14,7 +14,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from pathlib import PurePosixPath
 
 from rondel.errors import UnsafePath
 from rondel.model import jsons
@@ -257,6 +256,12 @@ def _first(item: Mapping[str, object], *keys: str) -> object:
     return next((item[key] for key in keys if item.get(key)), None)
 
 
+def listed_in(document: object, key: str) -> list[object]:
+    """The list under a key of a document that may be anything; empty where there is none."""
+    value = document.get(key) if isinstance(document, dict) else None
+    return value if isinstance(value, list) else []
+
+
 def clean(text: object, length_max: int) -> str:
     """A text of bounded length without control characters; what is not a text is empty."""
     if isinstance(text, list) and all(isinstance(part, str) for part in text):
@@ -325,9 +330,8 @@ def locate(file: str | None, files: Iterable[str]) -> str | None:
     known = list(files)
     if file is None or file in known:
         return file
-    parts = PurePosixPath(file).parts
-    longer = [f for f in known if PurePosixPath(f).parts[-len(parts) :] == parts]
-    shorter = [f for f in known if parts[-len(PurePosixPath(f).parts) :] == PurePosixPath(f).parts]
+    longer = [f for f in known if f.endswith(f"/{file}")]
+    shorter = [f for f in known if file.endswith(f"/{f}")]
     best = max(shorter, key=len, default=None)
     if best is not None:
         return best

@@ -1,10 +1,11 @@
-"""Where the files of a review are. The only module that spells their names.
+"""Where the files of a review are, and which rounds they make. The only module that spells their names.
 
     .ocr/sessions/{YYYY-MM-DD}-{branch}/
     ├── state.json  discovered-standards.md  requirements.md  context.md
     └── rounds/round-N/{reviews/<type>-<k>.md, discourse.md, round-meta.json, final.md}
 
-What the document has no place for is in `.rondel/parts/round-N/`.
+What the document has no place for is in `.rondel/parts/round-N/`. Of the rounds the highest number counts,
+compared as a number; what is not a round's folder is not there. One is complete when it has its `final.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Texts of others in our Markdown: they cannot end a fence, hide what follows, or pose as our headings."""
+"""Markdown, ours and that of others.
+
+Texts of others in ours cannot end a fence, hide what follows, or pose as our headings. Any text can be
+read as headings with the lines under them: what stands in a fence or a comment is no heading, whatever
+it looks like.
+"""
 
 from __future__ import annotations
 

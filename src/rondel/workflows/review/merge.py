@@ -3,7 +3,8 @@
 Two findings are compared by their words and by their runs of characters, each weighted by how
 rare it is among the findings at hand; what every finding of a change mentions tells none of
 them apart. Groups are made by average linking. No word list of a project, no model, no state:
-the groups follow from the findings alone, and their order does not matter.
+the groups follow from the findings alone, and their order does not matter. The lists below hold
+ordinary English and the vocabulary of code reviews in general.
 """
 
 from __future__ import annotations

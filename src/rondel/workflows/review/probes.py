@@ -1,4 +1,7 @@
-"""Looking at the repository: the change between two commits, and what became of old findings."""
+"""Looking at the repository: the change between two commits, the project's standards, old quotations.
+
+Everything goes through a `Look`, within bounds whatever the size of the change.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import NamedTuple
 from rondel.errors import GitError, RondelError
 from rondel.model.refs import END
 from rondel.model.workflow import Look
-from rondel.workflows.review.aggregate import QUOTE_MIN
+from rondel.workflows.review.aggregate import QUOTE_MIN, solid_parts
 from rondel.workflows.review.analysers.base import is_source
 from rondel.workflows.review.change import (
     Change,
@@ -23,7 +26,7 @@ from rondel.workflows.review.change import (
     parse_diff,
     short_of,
 )
-from rondel.workflows.review.markdown import closed, demoted
+from rondel.workflows.review.markdown import cut, demoted
 from rondel.workflows.review.target import Kind as TargetKind
 from rondel.workflows.review.target import Pins, Target, pin, reviewed_paths
 
@@ -313,9 +316,8 @@ def look_for_quotes(head: str, quotes: Sequence[tuple[str, str]], look: Look) ->
     found = []
     for file, quote in quotes:
         text = "".join(look.git("show", END, f"{head}:{file}", check=False).split()) if file else ""
-        parts = ["".join(part.split()) for part in re.split(r"\.\.\.|…", quote)]
-        solid = [part for part in parts if part]
-        if sum(len(part) for part in solid) >= QUOTE_MIN and all(part in text for part in solid):
+        parts = solid_parts(quote)
+        if parts and all(part in text for part in parts):
             found.append(quote)
     return found
 
@@ -451,14 +453,7 @@ def render_standards(sources: tuple[Source, ...]) -> str:
     parts = [head]
     room = TOTAL_MAX
     for number, source in enumerate(sources, 1):
-        text = _cut(source, min(SOURCE_MAX, room))
+        text = cut(source.text, min(SOURCE_MAX, room), f"`{source.path}`")
         room = max(0, room - len(text))
         parts.append(f"## {number}. `{source.path}`\n\n{demoted(text)}")
     return "\n\n".join(parts) + "\n"
-
-
-def _cut(source: Source, size_max: int) -> str:
-    if len(source.text) <= size_max:
-        return source.text
-    rest = len(source.text) - size_max
-    return f"{closed(source.text[:size_max])}\n\n[{rest} more characters of `{source.path}` are left out]"

@@ -1,4 +1,4 @@
-"""Prompts: templates filled once, within a configured size, with what was left out said in them."""
+"""Prompts: templates filled once, within a configured size; whatever does not fit is said to be left out."""
 
 from __future__ import annotations
 

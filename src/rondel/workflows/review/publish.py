@@ -1,6 +1,6 @@
-"""A final review on GitHub: which calls of `gh` bring it there, and nothing twice.
+"""A final review where others read it: as comments of a pull request, or as SARIF.
 
-Everything of a round goes in one review, so that it is there as a whole or not at all. A
+Everything of a round goes in one review on GitHub, so that it is there as a whole or not at all. A
 hidden mark names the round and, in each inline comment, the finding's fingerprint: what a
 mark shows to be there already is not sent again.
 """

@@ -17,7 +17,7 @@ from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item, fingerprint, items_of
 from rondel.workflows.review.change import Change, change_of
 from rondel.workflows.review.dialects import parse_review
-from rondel.workflows.review.findings import Category
+from rondel.workflows.review.findings import Category, listed_in
 from rondel.workflows.review.layout import (
     Phase,
     Resolution,
@@ -265,9 +265,7 @@ class ReviewState:
     @cached_property
     def true_quotes(self) -> frozenset[str]:
         """The quotations that were found in the code."""
-        part = self.part("quotes.json")
-        listed = part.get("found") if isinstance(part, dict) else None
-        return frozenset(str(q) for q in listed) if isinstance(listed, list) else frozenset()
+        return frozenset(str(q) for q in listed_in(self.part("quotes.json"), "found"))
 
     @cached_property
     def accepted(self) -> dict[str, str]:

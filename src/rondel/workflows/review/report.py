@@ -1,4 +1,4 @@
-"""The documents of a round, for people: context.md, discourse.md, final.md."""
+"""What people are shown of a round: context.md, discourse.md, final.md, its progress and its conclusion."""
 
 from __future__ import annotations
 

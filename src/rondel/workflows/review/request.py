@@ -1,4 +1,9 @@
-"""What a person asked for: `.rondel/request-N.json`. A resumed run needs nothing else."""
+"""What a person asked for: the change and the team. `.rondel/request-N.json` is all that a resumed run needs.
+
+A persona is a Markdown file; those that come with Rondel are in `reviewers/`, a repository's
+own in `.ocr/reviewers/` and win over ours of the same name. `principal:2` is two reviewers
+with one persona: `principal-1` and `principal-2`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from rondel.errors import UsageError
 from rondel.model.changes import Document
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import Given
+from rondel.workflows.review.findings import listed_in
 from rondel.workflows.review.layout import PERSONAS, RONDEL, is_reviewer
 from rondel.workflows.review.target import Target, target_of
 
@@ -69,17 +75,17 @@ def request_of(document: object) -> Request:
     """A request from its file. What is missing or wrong has its default."""
     if not isinstance(document, dict):
         return Request(team=_default_team())
-    team = [r for item in _items(document.get("team")) if (r := reviewer_of(item)) is not None]
+    team = [r for item in listed_in(document, "team") if (r := reviewer_of(item)) is not None]
     since = document.get("since")
     return Request(
         round=_number(document.get("round"), 0),
         target=target_of(document.get("target")),
         team=tuple({r.name: r for r in team}.values()) or _default_team(),
-        mechanical=frozenset(m for m in _items(document.get("mechanical")) if isinstance(m, str)),
+        mechanical=frozenset(m for m in listed_in(document, "mechanical") if isinstance(m, str)),
         quick=document.get("quick") is True,
         prompt_max=max(PROMPT_MIN, _number(document.get("prompt_max"), 200_000)),
         refuters_max=_number(document.get("refuters_max"), 30),
-        carried=tuple(c for c in _items(document.get("carried")) if isinstance(c, dict)),
+        carried=tuple(c for c in listed_in(document, "carried") if isinstance(c, dict)),
         since={k: v for k, v in since.items() if isinstance(v, str)} if isinstance(since, dict) else {},
         context=str(document.get("context") or ""),
         opened_at=str(document.get("opened_at") or ""),
@@ -126,10 +132,6 @@ def with_settings(request: Request, given: Given, answered: Iterable[str]) -> Re
         refuters_max=_number(given.settings.get("refuters_max"), request.refuters_max),
         context=str(given.settings.get("context") or request.context),
     )
-
-
-def _items(value: object) -> Iterable[object]:
-    return value if isinstance(value, list) else ()
 
 
 def _number(value: object, default: int) -> int:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from rondel.model.changes import Document, Json
 from rondel.model.replies import fenced_json
-from rondel.workflows.review.findings import clean, one_line, place
+from rondel.workflows.review.findings import clean, listed_in, one_line, place
 
 TEXT_MAX = 2_000
 RESPONSES_MAX = 200
@@ -132,9 +132,8 @@ def _response(item: object, reviewer: str, known: set[str]) -> tuple[Response | 
 
 def responses_of(document: object, reviewer: str, known: Iterable[str]) -> tuple[Response, ...]:
     """The responses in a part."""
-    items = document.get("responses") if isinstance(document, dict) else None
     names = set(known)
-    read = (_response(item, reviewer, names)[0] for item in (items if isinstance(items, list) else ()))
+    read = (_response(item, reviewer, names)[0] for item in listed_in(document, "responses"))
     return tuple(r for r in read if r is not None)
 
 
@@ -185,11 +184,9 @@ def refutation_of(document: object) -> Refutation | None:
 
 def parse_answers(text: str, reviewer: str, known: Iterable[str]) -> tuple[CarriedAnswer, ...]:
     """What a reviewer's answer says about the findings of earlier rounds. Silence is no answer."""
-    read = fenced_json(text)
-    items = read.value.get("carried") if isinstance(read.value, dict) else None
     names = set(known)
     found: dict[str, CarriedAnswer] = {}
-    for item in items[:ANSWERS_MAX] if isinstance(items, list) else ():
+    for item in listed_in(fenced_json(text).value, "carried")[:ANSWERS_MAX]:
         if not isinstance(item, dict):
             continue
         finding = one_line(item.get("finding"), 20).upper()

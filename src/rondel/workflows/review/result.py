@@ -1,6 +1,9 @@
 """What a round comes to, as values: weights, old findings that are settled, the verdict, `round-meta.json`.
 
-How they come about is in `judge`; how they are shown, in `report`.
+How they come about is in `judge`, how they are shown in `report`. A `final.md` makes a round complete,
+whoever wrote it: so the document says. An approval is only what Rondel made: `round-meta.json` names the
+digest of the final review and carries the session's mark, so that neither can be written, or changed,
+by the way.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from rondel.model.digests import digest
 from rondel.model.marks import signature, unsigned
 from rondel.model.snapshot import Snapshot
 from rondel.workflows.review.aggregate import Item, item_of
-from rondel.workflows.review.findings import Category, Finding
+from rondel.workflows.review.findings import Category, Finding, listed_in
 from rondel.workflows.review.layout import RoundFiles
 from rondel.workflows.review.responses import Answer, Refutation
 
@@ -106,13 +109,12 @@ def since_of(document: object) -> Since:
     """What a probe found, from its part."""
     if not isinstance(document, dict):
         return Since()
-    touched, present = document.get("touched"), document.get("present")
+    present = document.get("present")
+    rows = present.items() if isinstance(present, dict) else ()
     return Since(
         known=document.get("known") is True,
-        touched=frozenset(str(p) for p in touched) if isinstance(touched, list) else frozenset(),
-        present={str(k): v for k, v in present.items() if v is None or isinstance(v, bool)}
-        if isinstance(present, dict)
-        else {},
+        touched=frozenset(str(p) for p in listed_in(document, "touched")),
+        present={str(k): v for k, v in rows if v is None or isinstance(v, bool)},
         diff=str(document.get("diff") or ""),
     )
 
@@ -189,9 +191,7 @@ def entry_of(document: object) -> Entry | None:
 
 def entries_in(meta: object) -> tuple[Entry, ...]:
     """The entries of a `round-meta.json`."""
-    listed = meta.get("findings") if isinstance(meta, dict) else None
-    read = (entry_of(item) for item in (listed if isinstance(listed, list) else ()))
-    return tuple(e for e in read if e is not None)
+    return tuple(e for item in listed_in(meta, "findings") if (e := entry_of(item)) is not None)
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """See `weigh.verdict`."""
+        """See `verdict`."""
         return verdict(self.counts["blockers"], sum(q.is_open for q in self.questions))
 
 

@@ -1,4 +1,4 @@
-"""The workflow `review`: its pure functions under the names of the contract."""
+"""The workflow `review` under the names of the contract, and a session in short: status, problems, next."""
 
 from __future__ import annotations
 
