@@ -190,7 +190,7 @@ def test_a_file_that_became_a_link_is_shown_with_both_sides(repo):
     (repo / "l.py").unlink()
     (repo / "l.py").symlink_to("app.py")
     change = change_between(repo, {"z.py": "z = 1\n"})
-    shown = fit(change.diffs, 10_000).text
+    shown = fit(change.diffs, 10_000)[0]
     assert ("-print(1)" in shown, shown.count("+app.py")) == (True, 1)
 
 
@@ -286,7 +286,7 @@ def test_a_prompt_never_gets_more_diff_than_fits_and_says_what_is_missing(shapes
 
 def test_a_file_that_a_series_of_patches_changes_twice_is_shown_twice():
     first, second = file_diff("a.py", 2), file_diff("a.py", 1, size=20)
-    assert fit([first, second], 10_000).text == f"{first.text}\n{second.text}"
+    assert fit([first, second], 10_000)[0] == f"{first.text}\n{second.text}"
     patches = (f"--- a/a.py\n+++ b/a.py\n@@ -{n - 1},0 +{n} @@\n+x = {n}\n" for n in (3, 7))
     assert changed_lines("".join(patches)) == {"a.py": frozenset({3, 7})}
 

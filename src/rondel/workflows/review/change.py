@@ -57,7 +57,8 @@ class Changed:
 
     def document(self) -> Document:
         """As JSON; `changed_of` reads it back."""
-        return {name: value for name, value in asdict(self).items() if name != "wrote" or value}
+        shown = {name: value for name, value in asdict(self).items() if name != "wrote"}
+        return {**shown, "wrote": [[first, last] for first, last in self.wrote]} if self.wrote else shown
 
     @property
     def is_shown(self) -> bool:
