@@ -136,6 +136,10 @@ def test_nothing_is_planned_in_a_closed_session():
     assert Review().summary(state).status is Status.CANCELLED
 
 
+def test_a_review_does_without_the_agents_that_a_repository_asks_for():
+    assert Review().goes_without
+
+
 def test_a_folder_that_never_got_an_artifact_is_no_session():
     top = ".ocr/sessions"
     repo = FrozenSnapshot(
