@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rondel.api import Hall
 from rondel.workflows.review import files
+from rondel.workflows.review.request import ReviewOptions
 
 AGENT_S = 2.0
 CHAIN = 4  # guidance, a review, discourse or a refuter, synthesis
@@ -54,9 +55,11 @@ def main() -> int:
         git(root, "commit", "-qm", "start")
         (root / "a.py").write_text("x = 2 - 1\n")
         hall = Hall.open(root)
-        wish = files.Wish(team="principal:4,quality:4", kind_of=lambda role: hall.config.agent_for(role).kind)
+        options = ReviewOptions(
+            team="principal:4,quality:4", kind_of=lambda role: hall.config.agent_for(role).kind
+        )
         begun = time.monotonic()
-        opened = files.start(hall.root, hall.look, wish)
+        opened = files.start(hall.root, hall.look, options)
         report = hall.drive(opened.ref)
         seconds = time.monotonic() - begun
     ratio = seconds / (CHAIN * AGENT_S)

@@ -16,6 +16,7 @@ from rondel.testing import kills
 from rondel.testing.scripted import Answer, Scripted
 from rondel.workflows.review import files
 from rondel.workflows.review.read import ReviewState
+from rondel.workflows.review.request import ReviewOptions
 from rondel.workflows.review.workflow import Review
 from support import repos
 from support.repos import commit as commit
@@ -109,14 +110,14 @@ def hall_of(root: Path, agent: Scripted, kind_of: Callable[[str], str] = fake) -
     return hall
 
 
-def open_review(root: Path, **wish: object) -> files.Opened:
-    return files.start(root, look(root), files.Wish(**{"kind_of": fake, **wish}))
+def open_review(root: Path, **options: object) -> files.Opened:
+    return files.start(root, look(root), ReviewOptions(**{"kind_of": fake, **options}))
 
 
-def run_review(root: Path, agent: Scripted, **wish: object) -> tuple[Report, ReviewState]:
+def run_review(root: Path, agent: Scripted, **options: object) -> tuple[Report, ReviewState]:
     """Open a round, or resume one, and drive it to its end."""
-    opened = open_review(root, **wish)
-    report = hall_of(root, agent, wish.get("kind_of", fake)).drive(opened.ref, retry=opened.resumed)
+    opened = open_review(root, **options)
+    report = hall_of(root, agent, options.get("kind_of", fake)).drive(opened.ref, retry=opened.resumed)
     return report, files.state_of(root, opened.ref)
 
 

@@ -10,14 +10,16 @@ from rondel.workflows.review import probes
 from rondel.workflows.review.change import (
     Change,
     Changed,
+    FileDiff,
     Kind,
     change_of,
-    fit,
     kind_of,
+    parse_diff,
+    unquote,
 )
 from rondel.workflows.review.checks import changed_lines
-from rondel.workflows.review.diffs import FileDiff, parse_diff, unquote
 from rondel.workflows.review.probes import given_change, look_at_change, look_since
+from rondel.workflows.review.prompting import diff_block, fit
 
 
 def change_between(repo, files, message="change"):
@@ -188,7 +190,7 @@ def test_a_file_that_became_a_link_is_shown_with_both_sides(repo):
     (repo / "l.py").unlink()
     (repo / "l.py").symlink_to("app.py")
     change = change_between(repo, {"z.py": "z = 1\n"})
-    shown = fit(change.diffs, 10_000).text
+    shown = fit(change.diffs, 10_000)[0]
     assert ("-print(1)" in shown, shown.count("+app.py")) == (True, 1)
 
 
@@ -258,32 +260,33 @@ def file_diff(path, hunks, size=50):
 
 def test_small_files_go_first_into_a_prompt_and_the_rest_is_named():
     files = [file_diff("large.py", 40), file_diff("small.py", 1)]
-    found = fit(files, 600)
-    assert "small.py" in found.text
-    assert len(found.text) <= 600
-    assert any(line.startswith("large.py:") for line in found.left_out)
-    assert "large.py" in found.note()
+    text, left_out = fit(files, 600)
+    assert "small.py" in text
+    assert len(text) <= 600
+    assert any(line.startswith("large.py:") for line in left_out)
+    assert "limited size:\n- large.py: " in diff_block(files, 1_000)
 
 
 def test_what_fits_is_whole_and_in_order():
     files = [file_diff("a.py", 2), file_diff("b.py", 1)]
-    found = fit(files, 10_000)
-    assert found.text == "\n".join(f.text for f in files)
-    assert found.note() == ""
+    text, left_out = fit(files, 10_000)
+    assert text == "\n".join(f.text for f in files)
+    assert left_out == []
+    assert "limited size" not in diff_block(files, 20_000)
 
 
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 200)), max_size=8), st.integers(0, 2_000))
 def test_a_prompt_never_gets_more_diff_than_fits_and_says_what_is_missing(shapes, size_max):
     files: list[FileDiff] = [file_diff(f"f{n}.py", hunks, size) for n, (hunks, size) in enumerate(shapes)]
-    found = fit(files, size_max)
-    assert len(found.text) <= size_max
-    whole = {f.path for f in files if f.text in found.text}
-    assert whole | {line.partition(":")[0] for line in found.left_out} == {f.path for f in files}
+    text, left_out = fit(files, size_max)
+    assert len(text) <= size_max
+    whole = {f.path for f in files if f.text in text}
+    assert whole | {line.partition(":")[0] for line in left_out} == {f.path for f in files}
 
 
 def test_a_file_that_a_series_of_patches_changes_twice_is_shown_twice():
     first, second = file_diff("a.py", 2), file_diff("a.py", 1, size=20)
-    assert fit([first, second], 10_000).text == f"{first.text}\n{second.text}"
+    assert fit([first, second], 10_000)[0] == f"{first.text}\n{second.text}"
     patches = (f"--- a/a.py\n+++ b/a.py\n@@ -{n - 1},0 +{n} @@\n+x = {n}\n" for n in (3, 7))
     assert changed_lines("".join(patches)) == {"a.py": frozenset({3, 7})}
 

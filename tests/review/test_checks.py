@@ -23,6 +23,7 @@ from rondel.errors import RondelError, UsageError
 from rondel.model.outcomes import Ended
 from rondel.workflows.feature.closing import _OPEN_BOX
 from rondel.workflows.review import checks
+from rondel.workflows.review.aggregate import verify
 from rondel.workflows.review.analysers import complexity, patterns, ruff, secrets, shellcheck
 from rondel.workflows.review.analysers.base import TYPES, ChangedFile
 from rondel.workflows.review.change import Changed, Kind
@@ -33,7 +34,6 @@ from rondel.workflows.review.checks import (
     read_changed,
     without_secret,
 )
-from rondel.workflows.review.evidence import verify
 from rondel.workflows.review.findings import Category, Finding, parse_reviewer_json
 from rondel.workflows.review.markdown import fenced
 from rondel.workflows.review.prompting import unshown_block
@@ -197,7 +197,7 @@ def test_a_hostile_file_is_looked_at_in_a_process_of_its_own_or_named(tmp_path, 
 
     path, data = HOSTILE[kind]
     _, answered = review("reliability", whole(path, data), tmp=tmp_path, run=run)
-    assert any("analysers.inner" in " ".join(argv) for argv in asked)
+    assert any("analysers.base" in " ".join(argv) for argv in asked)
     assert f"not checked by it: `{path}`" in answered or "(1 file)" in answered
 
 
@@ -225,7 +225,7 @@ def test_twice_as_much_text_takes_about_twice_as_long(name):
 
 def test_a_process_that_is_ended_has_looked_at_nothing(tmp_path):
     def run(argv, **_):
-        return (-9, "", "") if "analysers.inner" in " ".join(argv) else (0, "[]", "")
+        return (-9, "", "") if "analysers.base" in " ".join(argv) else (0, "[]", "")
 
     file = whole("a.js", "debugger;\n")
     _, answered = review("reliability", file, tmp=tmp_path, run=run)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rondel.model.names import inside
-from rondel.workflows.review.evidence import fingerprint, quotable, verify
+from rondel.workflows.review.aggregate import fingerprint, quotable, verify
 from rondel.workflows.review.findings import (
     FINDINGS_MAX,
     TEXT_MAX,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from review_support import finding, review
 
 from rondel.workflows.review.aggregate import Item, aggregate, aggregation_document, findings_in, items_of
-from rondel.workflows.review.carry import Carried, Known, Since, link, settle
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.findings import Category, Finding, Severity
+from rondel.workflows.review.judge import Known, link, result_of, settle, weigh
 from rondel.workflows.review.report import why
 from rondel.workflows.review.responses import (
     Answer,
@@ -26,8 +26,7 @@ from rondel.workflows.review.responses import (
     responses_document,
     responses_of,
 )
-from rondel.workflows.review.result import Question, result_of
-from rondel.workflows.review.weigh import Standing, Verdict, enough, verdict, weigh
+from rondel.workflows.review.result import Carried, Question, Since, Standing, Verdict, enough, verdict
 
 DIFF = (
     "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,6 @@\n def add(a, b):\n"

@@ -14,13 +14,14 @@ SCRIPT = textwrap.dedent(
     import json, resource, sys
     from pathlib import Path
     sys.path[:0] = sys.argv[2:]
+    from rondel.workflows.review.request import ReviewOptions
     from review_support import files, hall_of, look, panel, review
 
     root = Path(sys.argv[1])
     agent = panel(lambda _: review())
     settings = {"prompt_max": 50_000}
-    wish = files.Wish(team="quality:2", kind_of=lambda _: "fake", settings=settings)
-    opened = files.start(root, look(root), wish)
+    options = ReviewOptions(team="quality:2", kind_of=lambda _: "fake", settings=settings)
+    opened = files.start(root, look(root), options)
     report = hall_of(root, agent).drive(opened.ref)
     state = files.state_of(root, opened.ref)
     print(json.dumps({

@@ -21,7 +21,7 @@ from review_support import (
 from rondel.errors import NothingToDo, UsageError
 from rondel.model.changes import text
 from rondel.workflows.review import files
-from rondel.workflows.review.compare import compare_rounds
+from rondel.workflows.review.judge import compare_rounds
 from rondel.workflows.review.layout import DECISIONS
 
 FIXED = APP + "\n\n# checked\n"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rondel.workflows.review import merge_findings
-from rondel.workflows.review.wording import grams, material, stem, words
+from rondel.workflows.review.merge import grams, material, stem, words
 
 TIMEOUT = (
     "`fetch_page` opens a socket without a timeout, so a silent server blocks the worker for ever.",

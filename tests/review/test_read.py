@@ -13,11 +13,10 @@ from rondel.model.outcomes import Ended, Outcome
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
-from rondel.workflows.review.apply import apply
-from rondel.workflows.review.plan import plan
-from rondel.workflows.review.progress import progress_of
-from rondel.workflows.review.read import phase_due, problems_in
-from rondel.workflows.review.workflow import Review
+from rondel.workflows.review.read import phase_due
+from rondel.workflows.review.report import progress_of
+from rondel.workflows.review.steps import steps
+from rondel.workflows.review.workflow import Review, problems_in
 
 REF = SessionRef("review", "2026-11-15-main", ".ocr/sessions/2026-11-15-main")
 STATE = {
@@ -59,9 +58,9 @@ def test_a_damaged_state_json_is_reported_and_reconstructed(damage):
 
 def test_a_damaged_state_json_is_put_aside_and_written_anew():
     state = read({"rounds/round-1/final.md": "x", "state.json": "{"}, with_state=False)
-    (due,) = plan(state)
-    assert due == Derive("state.json", title="note phase complete")
-    aside, edit = apply(state, due, Outcome(Ended.DONE))
+    (due,) = steps(state)
+    assert due.action == Derive("state.json", title="note phase complete")
+    aside, edit = due.write(state, Outcome(Ended.DONE))
     assert (aside.path, aside.to) == ("state.json", ".rondel/aside/state.json.damaged-1")
     assert edit.change({})["current_phase"] == "complete"
 
@@ -127,14 +126,18 @@ def test_an_old_flat_session_is_named_as_such_and_left_alone():
     state = read({"reviews/principal-1.md": "x", "final.md": "x", "discourse.md": "x"})
     summary = Review().summary(state)
     assert (summary.phase, [p.rule for p in summary.problems]) == ("flat", ["flat-session"])
-    assert list(plan(state)) == []
+    assert list(steps(state)) == []
     assert Review().artifact(state, None) == "final.md"
 
 
 def test_nothing_is_planned_in_a_closed_session():
     state = read({"rounds/round-1/reviews/principal-1.md": "x"}, status="closed")
-    assert list(plan(state)) == []
+    assert list(steps(state)) == []
     assert Review().summary(state).status is Status.CANCELLED
+
+
+def test_a_review_does_without_the_agents_that_a_repository_asks_for():
+    assert Review().goes_without
 
 
 def test_a_folder_that_never_got_an_artifact_is_no_session():
@@ -169,7 +172,7 @@ def test_complete_rounds_are_frozen():
 def test_the_first_actions_look_at_the_standards_and_the_change_together():
     files = {".rondel/parts/round-1/target.json": json.dumps({"base": "a" * 40, "head": "b" * 40})}
     state = read(files, current_phase="context", phase_number=1)
-    assert [(type(a), a.path.rpartition("/")[2]) for a in plan(state)] == [
+    assert [(type(a), a.path.rpartition("/")[2]) for a in Review().plan(state)] == [
         (Probe, "standards.json"),
         (Probe, "change.json"),
     ]
@@ -177,7 +180,7 @@ def test_the_first_actions_look_at_the_standards_and_the_change_together():
 
 def test_a_round_without_pins_pins_first():
     state = read({}, current_phase="context", phase_number=1)
-    assert [a.path.rpartition("/")[2] for a in plan(state)] == ["target.json"]
+    assert [a.path.rpartition("/")[2] for a in Review().plan(state)] == ["target.json"]
 
 
 def test_final_md_of_another_tool_gives_the_findings_to_carry():
@@ -254,9 +257,9 @@ def test_reading_planning_asking_and_applying_never_raise_whatever_the_folder_ho
     state = flow.read(FrozenSnapshot(files), REF)
     flow.summary(state)
     flow.document(state)
-    for action in flow.plan(state):
-        if isinstance(action, Ask):
-            assert flow.prompt(state, action)
-            flow.check(state, action, "{}")
+    for step in flow.steps(state):
+        if isinstance(step.action, Ask):
+            assert step.prompt(state)
+            step.check(state, "{}")
         for ended in (Ended.DONE, Ended.FAILED, Ended.TIMED_OUT, Ended.REJECTED):
-            flow.apply(state, action, Outcome(ended, text="```json\n{}\n```", error="x"))
+            step.write(state, Outcome(ended, text="```json\n{}\n```", error="x"))

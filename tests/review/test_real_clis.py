@@ -12,6 +12,7 @@ from modelserver import Asked, FakeModel, toml_tables, vendor_config
 from rondel.api import Hall
 from rondel.testing.scripted import run_of
 from rondel.workflows.review import files
+from rondel.workflows.review.request import ReviewOptions
 from vendors.install import binary, selected
 
 pytestmark = pytest.mark.agents
@@ -54,8 +55,10 @@ def rig(request, feature, tmp_path):
 
 def test_a_review_with_a_real_cli(rig):
     hall, model = rig
-    wish = files.Wish(team="principal:2,security:1", kind_of=lambda role: hall.config.agent_for(role).kind)
-    opened = files.start(hall.root, hall.look, wish)
+    options = ReviewOptions(
+        team="principal:2,security:1", kind_of=lambda role: hall.config.agent_for(role).kind
+    )
+    opened = files.start(hall.root, hall.look, options)
     report = hall.drive(opened.ref)
     state = files.state_of(hall.root, opened.ref)
     assert report.exit_code == 0, report

@@ -11,12 +11,13 @@ from review_support import commit, look
 from rondel.errors import RondelError, UsageError
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.review.aggregate import Item
-from rondel.workflows.review.change import Change, Changed, short_of
+from rondel.workflows.review.change import Change, Changed, parse_diff, short_of
 from rondel.workflows.review.dialects import parse_review
-from rondel.workflows.review.diffs import parse_diff
 from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.markdown import bullets, closed, cut, demoted, fenced, quoted, section
-from rondel.workflows.review.post import (
+from rondel.workflows.review.probes import Source, look_at_change, look_at_standards, render_standards
+from rondel.workflows.review.prompting import fill, prompt, template
+from rondel.workflows.review.publish import (
     Posted,
     PullRequest,
     bodies_in,
@@ -25,20 +26,18 @@ from rondel.workflows.review.post import (
     posted_in,
     reading_calls,
 )
-from rondel.workflows.review.probes import look_at_change
-from rondel.workflows.review.prompting import fill, prompt, template
 from rondel.workflows.review.report import About, prose_by_code, render_final
-from rondel.workflows.review.request import Request, request_of
-from rondel.workflows.review.result import Attendance, Entry, Question, Result, State
-from rondel.workflows.review.standards import Source, look_at_standards, render_standards
-from rondel.workflows.review.target import Pins
-from rondel.workflows.review.team import (
+from rondel.workflows.review.request import (
+    Request,
     Reviewer,
     own_personas,
     parse_team,
     persona_of,
+    request_of,
     shipped_personas,
 )
+from rondel.workflows.review.result import Attendance, Entry, FindingState, Question, Result
+from rondel.workflows.review.target import Pins
 
 TEXTS = st.text(max_size=60) | st.sampled_from(
     [
@@ -69,7 +68,7 @@ def entry(number, category, title="t", problem="", suggestion="", evidence=""):
     finding = Finding(
         title, category, Severity.HIGH, "a.py", 2, None, problem, suggestion, evidence, "a-1", verified=True
     )
-    return Entry(Item(f"F{number}", finding, ("a-1",)), State.OPEN, 1)
+    return Entry(Item(f"F{number}", finding, ("a-1",)), FindingState.OPEN, 1)
 
 
 ENTRIES = st.lists(st.tuples(st.sampled_from(list(Category)), TEXTS, TEXTS, TEXTS, TEXTS), max_size=4)
@@ -307,7 +306,7 @@ PR = PullRequest(12, "head")
 
 def named(fingerprint, line, **fields):
     made = Finding("Wrong", Category.BLOCKER, Severity.HIGH, "a.py", line, fingerprint=fingerprint, **fields)
-    return Entry(Item("F1", made, ("a-1",)), State.OPEN, 1)
+    return Entry(Item("F1", made, ("a-1",)), FindingState.OPEN, 1)
 
 
 def posts(entries, posted=None, reviewed="head", name="s/round-1"):
@@ -351,7 +350,7 @@ def test_nothing_is_posted_twice():
 
 def test_a_finding_under_an_older_name_is_not_posted_again():
     entry_ = named("new", 2)
-    renamed = Entry(Item("F1", entry_.finding, ("a-1",), aliases=("f1",)), State.OPEN, 1)
+    renamed = Entry(Item("F1", entry_.finding, ("a-1",), aliases=("f1",)), FindingState.OPEN, 1)
     (body,) = posts([renamed], Posted(findings=frozenset({"f1"})))
     assert body["comments"] == []
 

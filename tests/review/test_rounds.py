@@ -6,8 +6,19 @@ from hypothesis import strategies as st
 
 from rondel.model.names import is_safe_name
 from rondel.model.snapshot import FrozenSnapshot
-from rondel.workflows.review.layout import Phase, day_of, is_reviewer, round_files, session_name
-from rondel.workflows.review.rounds import Round, folders_in, folders_of, junk_in, resolve, round_in
+from rondel.workflows.review.layout import (
+    Phase,
+    Round,
+    day_of,
+    folders_in,
+    folders_of,
+    is_reviewer,
+    junk_in,
+    resolve,
+    round_files,
+    round_in,
+    session_name,
+)
 
 NAMES = st.one_of(
     st.integers(1, 15).map(lambda n: f"round-{n}"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rondel.workflows.review.findings import Category, Finding, Severity, parse_reviewer_json
-from rondel.workflows.review.sarif import to_sarif
+from rondel.workflows.review.publish import to_sarif
 
 ONE = Finding(
     title="The handle leaks",

@@ -1,6 +1,7 @@
 import json
 import os
 import sys
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -57,7 +58,7 @@ def test_parsing_a_target_gives_one_or_says_why_not(text):
         found = parse(text)
     except UsageError:
         return
-    assert target_of(found.document()) == found
+    assert target_of(asdict(found)) == found
     assert not found.base.startswith("-")
     assert not found.head.startswith("-")
 

@@ -28,10 +28,10 @@ from rondel.model.outcomes import Ended
 from rondel.model.summary import Status
 from rondel.testing.scripted import Scripted
 from rondel.workflows.review import files
-from rondel.workflows.review.conclusion import conclusion
 from rondel.workflows.review.dialects import parse_review
-from rondel.workflows.review.plan import plan
+from rondel.workflows.review.report import conclusion
 from rondel.workflows.review.target import Kind, Target
+from rondel.workflows.review.workflow import Review
 from support.in_the_way import KINDS, is_found, is_untouched, put
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
@@ -500,7 +500,7 @@ def test_the_plan_asks_the_whole_team_at_once(feature):
     agent = panel(by_type())
     agent.answer = lambda r: Reply(Ended.PARKED, until=LATER) if "/reviews/" in r.action else "words"
     hall_of(feature, agent).drive(opened.ref)
-    due = [a for a in plan(files.state_of(feature, opened.ref)) if isinstance(a, Ask)]
+    due = [a for a in Review().plan(files.state_of(feature, opened.ref)) if isinstance(a, Ask)]
     assert len(due) == 6
 
 

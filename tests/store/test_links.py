@@ -429,11 +429,10 @@ ALLOWED = {
         (
             *("cli/demo.py", "cli/demo_generate.py", "cli/demo_review.py", "workflows/generate/commands.py"),
             *("cli/main.py", "plugin/__main__.py", "plugin/commands.py", "workflows/task/working.py"),
-            *("workflows/feature/prompt.py", "workflows/review/prompting.py", "workflows/review/team.py"),
+            *("workflows/feature/prompt.py", "workflows/review/prompting.py", "workflows/review/request.py"),
             *("workflows/generate/steps.py", "workflows/generate/profiles/markdown.py"),
             *("workflows/generate/profiles/discover.py", "workflows/cycle/prompting.py"),
             *("workflows/review/analysers/base.py", "workflows/review/checks.py"),
-            "workflows/review/analysers/inner.py",
         ),
         "what comes with Rondel, or a folder that it has just made",
     ),
@@ -483,9 +482,8 @@ def test_json_of_anybody_is_parsed_in_one_place():
         "model/doclog.py": "what was just dumped",
         "store/documents.py": "what was just dumped",
         "workflows/review/files.py": "what was just dumped",
-        "workflows/review/post.py": "our own call",
-        "workflows/review/workflow.py": "the question that the workflow wrote",
-        "workflows/review/analysers/inner.py": "our own question",
+        "workflows/review/publish.py": "our own call",
+        "workflows/review/analysers/base.py": "our own question",
         "workflows/review/analysers/parsable.py": "in a process of its own",
     }
     found = {

@@ -11,8 +11,9 @@ from rondel.api import Hall
 from rondel.errors import RondelError
 from rondel.workflows.review import files
 from rondel.workflows.review.commands import print_comparison
-from rondel.workflows.review.compare import compare_rounds
+from rondel.workflows.review.judge import compare_rounds
 from rondel.workflows.review.read import ReviewState
+from rondel.workflows.review.request import ReviewOptions
 
 START = {
     "report.py": 'def title(name):\n    """The title of a report."""\n    return f"Report of {name}"\n',
@@ -93,8 +94,10 @@ def demo(hall_factory: Callable[[Path], Hall], echo: Callable[[str], None]) -> N
 
 
 def _round(hall: Hall, echo: Callable[[str], None]) -> ReviewState:
-    wish = files.Wish(settings=hall.settings("review"), kind_of=lambda role: hall.config.agent_for(role).kind)
-    opened = files.start(hall.root, hall.look, wish, hall)
+    options = ReviewOptions(
+        settings=hall.settings("review"), kind_of=lambda role: hall.config.agent_for(role).kind
+    )
+    opened = files.start(hall.root, hall.look, options, hall)
     report = hall.drive(opened.ref, lease=opened.lease)
     state = files.state_of(hall.root, opened.ref, hall)
     if report.exit_code or not state.is_complete:

@@ -1,19 +1,25 @@
-"""Aggregation: the findings of all reviewers as one list, each with those who made it."""
+"""The findings of all reviewers as one list: placed, checked against the change, named, merged.
+
+A finding's quotation must be in the change for it to be verified; its fingerprint is the name it keeps
+across rounds.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rondel.model.changes import Document, Json
+from rondel.model.digests import digest
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.dialects import parse_review
-from rondel.workflows.review.evidence import fingerprint, quotable, verify
 from rondel.workflows.review.findings import (
     Category,
     Finding,
     Severity,
     finding_of,
+    listed_in,
     locate,
     parse_reviewer_json,
 )
@@ -65,10 +71,10 @@ def item_of(document: object) -> Item | None:
     return Item(
         str(document.get("id", "")),
         finding,
-        _texts(document.get("supporters")),
+        tuple(map(str, listed_in(document, "supporters"))),
         document.get("kept") is not False,
         float(score) if isinstance(score, int | float) else 1.0,
-        _texts(document.get("aliases")),
+        tuple(map(str, listed_in(document, "aliases"))),
     )
 
 
@@ -175,10 +181,110 @@ def aggregation_document(items: Iterable[Item]) -> Document:
 
 def items_of(document: object) -> tuple[Item, ...]:
     """The findings in that part."""
-    listed = document.get("findings") if isinstance(document, dict) else None
-    read = (item_of(item) for item in (listed if isinstance(listed, list) else ()))
-    return tuple(item for item in read if item is not None)
+    return tuple(item for one in listed_in(document, "findings") if (item := item_of(one)) is not None)
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(str(v) for v in value) if isinstance(value, list) else ()
+# -- evidence --------------------------------------------------------------------------------
+
+QUOTE_MIN = 4
+_GAP = "\0"
+
+
+@dataclass(frozen=True)
+class Quotable:
+    """The text of a change, ready to look quotations up in.
+
+    The lines before it, the lines after it, and both as the diff mixes them, all without
+    white space; a quotation cannot reach from one hunk into another.
+    """
+
+    before: str
+    after: str
+    mixed: str
+
+    def has(self, quotation: str) -> bool:
+        """Whether the change holds the quotation, whatever its white space."""
+        return any(quotation in side for side in (self.after, self.before, self.mixed))
+
+
+def quotable(diff: str) -> Quotable:
+    """What may be quoted from a unified diff: context, added and removed lines."""
+    before: list[str] = []
+    after: list[str] = []
+    mixed: list[str] = []
+    in_hunk = False
+    for line in diff.split("\n"):  # a form feed or the like ends no line of a diff
+        kind, text = line[:1], "".join(line[1:].split())
+        if line.startswith(("@@", "diff --git ")):
+            in_hunk = line.startswith("@@")
+            for side in (before, after, mixed):
+                side.append(_GAP)
+            # The text after the second @@ is the enclosing function: it may be quoted too.
+            mixed.append("".join(line.rpartition("@@")[2].split()) + _GAP if in_hunk else "")
+        elif not in_hunk or kind == "\\":
+            continue
+        else:
+            mixed.append(text)
+            if kind != "-":
+                after.append(text)
+            if kind != "+":
+                before.append(text)
+    return Quotable("".join(before), "".join(after), "".join(mixed))
+
+
+def verify(finding: Finding, diff: str | Quotable) -> bool:
+    """Whether the finding quotes the change.
+
+    White space does not count, nor do fences, diff marks and line numbers around the
+    quotation; a `...` stands for what was left out, and every part must be there. A quotation
+    that is almost nothing proves nothing.
+    """
+    change = quotable(diff) if isinstance(diff, str) else diff
+    return any(_quoted(lines, change) for lines in _readings(finding.evidence))
+
+
+def _readings(evidence: str) -> list[list[str]]:
+    """The ways to read a quotation: as it is, without diff marks, without line numbers."""
+    lines = [line for line in evidence.splitlines() if not re.match(r"\s*(```|~~~)", line)]
+    joined = "\n".join(lines).strip().strip("`").strip("\"'") if len(lines) == 1 else "\n".join(lines)
+    plain = joined.splitlines()
+    return [
+        plain,
+        "\n".join(lines).splitlines(),
+        [re.sub(r"^[+\- ]", "", line) for line in plain],
+        [re.sub(r"^\s*+(?:[+\-]\s*+)?L?\d+\s*[:|]?\s?[+\-]?", "", line) for line in plain],
+    ]
+
+
+def _quoted(lines: list[str], change: Quotable) -> bool:
+    parts = solid_parts("\n".join(lines))
+    solid = any(re.search(r"\w", part) for part in parts)
+    return solid and all(change.has(part) for part in parts)
+
+
+def solid_parts(quotation: str) -> list[str]:
+    """What must be found, without white space; `...` stands for what was left out. Too little is nothing."""
+    parts = ["".join(part.split()) for part in re.split(r"\.\.\.|…", quotation)]
+    return [part for part in parts if part] if sum(map(len, parts)) >= QUOTE_MIN else []
+
+
+def fingerprint(finding: Finding, context: str = "") -> str:
+    """The name a finding keeps when lines move and its wording changes a little.
+
+    Made of the file, the rule where there is one, and the code it is about: the most telling
+    line of the quotation or else of `context` (the code at its place); without code, of the
+    words of its title in any order.
+    """
+    anchor = _anchor(finding.evidence) or _anchor(context)
+    if not anchor:
+        words = re.findall(r"\w{3,}", (finding.title or finding.problem).casefold())
+        anchor = " ".join(sorted(set(words)))
+    return digest("\n".join((finding.file or "", finding.rule, anchor)))[:16]
+
+
+def _anchor(code: str) -> str:
+    """The line with the most letters, without white space, marks or numbers around it."""
+    lines = [re.sub(r"^\s*(?:\d+\s*[:|]\s?)?[+\-]?", "", line) for line in code.splitlines()]
+    lines = ["".join(line.strip().strip("`").split()) for line in lines]
+    best = max(lines, key=lambda line: len(re.findall(r"\w", line)), default="")
+    return best if len(re.findall(r"\w", best)) >= QUOTE_MIN else ""

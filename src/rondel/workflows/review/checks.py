@@ -29,9 +29,9 @@ from rondel.workflows.review.analysers.patterns import PATTERN
 from rondel.workflows.review.analysers.ruff import RUFF
 from rondel.workflows.review.analysers.secrets import SECRETS
 from rondel.workflows.review.analysers.shellcheck import SHELLCHECK
-from rondel.workflows.review.diffs import parse_diff
+from rondel.workflows.review.change import parse_diff
 from rondel.workflows.review.findings import Category, Finding, Severity
-from rondel.workflows.review.markdown import fenced
+from rondel.workflows.review.markdown import counted, fenced, first_of
 from rondel.workflows.review.result import FAILED
 
 ANALYSERS: tuple[Analyser, ...] = (RUFF, SHELLCHECK, SECRETS, COMPLEXITY, PARSABLE, PATTERN)
@@ -52,20 +52,9 @@ PASSWORDS = ("S105", "S106", "S107")  # ruff's words for what the secrets scanne
 class Asked(Protocol):
     """What an agent was asked: whose seat it has, the prompt with the diff, and the checkout."""
 
-    @property
-    def role(self) -> str:
-        """`review.reviewer.security-1`."""
-        ...
-
-    @property
-    def prompt(self) -> str:
-        """Holds the change as a fenced diff."""
-        ...
-
-    @property
-    def cwd(self) -> Path:
-        """The repository after the change."""
-        ...
+    role: str  # `review.reviewer.security-1`
+    prompt: str  # holds the change as a fenced diff
+    cwd: Path  # the repository after the change
 
 
 def answer(asked: Asked, run: Run) -> str:
@@ -184,7 +173,7 @@ def _see(kind: str, files: Sequence[ChangedFile], run: Run, scratch: Path, skipp
         if left:
             trouble.append(f"{looked.trouble}; not checked by it: {_named(left)}")
         if len(left) < len(wanted):
-            used.append(f"{analyser.name} ({_files(len(wanted) - len(left))})")
+            used.append(f"{analyser.name} ({counted(len(wanted) - len(left), 'file')})")
     beyond = [text for text in skipped if text.endswith(TOO_MANY)]
     failed = (*trouble, *beyond[:NAMED_MAX])
     skipped = [text for text in skipped if text not in beyond]
@@ -304,8 +293,8 @@ def _nobody(kind: str) -> str:
 
 def _render(kind: str, seen: _Seen, count: int) -> str:
     number = len(seen.findings)
-    found = f"report {number} finding{'s' * (number != 1)}" if number else "report nothing"
-    words = [f"Analysers looked at the changed lines of {_files(count)} for {kind} and {found}."]
+    found = f"report {counted(number, 'finding')}" if number else "report nothing"
+    words = [f"Analysers looked at the changed lines of {counted(count, 'file')} for {kind} and {found}."]
     words.append(f"Used: {', '.join(seen.used)}." if seen.used else "None of them could look at this change.")
     if seen.left_out:
         words.append(f"{seen.left_out} more, no graver than these, are left out.")
@@ -345,10 +334,5 @@ def _plain(text: str) -> str:
     return re.sub(r"^(?=[#>*+~|=-])", r"\\", line)
 
 
-def _files(count: int) -> str:
-    return f"{count} file{'s' * (count != 1)}"
-
-
 def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - NAMED_MAX} more" if len(paths) > NAMED_MAX else ""
-    return ", ".join(f"`{path}`" for path in paths[:NAMED_MAX]) + more
+    return first_of([f"`{path}`" for path in paths], NAMED_MAX)

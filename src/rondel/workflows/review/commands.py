@@ -30,24 +30,24 @@ from rondel.model.changes import Document, text
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
 from rondel.workflows.review import files
-from rondel.workflows.review.compare import GROUPS, Comparison, compare_rounds
 from rondel.workflows.review.dialects import parse_review
+from rondel.workflows.review.judge import GROUPS, Comparison, compare_rounds
 from rondel.workflows.review.layout import DECISIONS, RoundFiles
-from rondel.workflows.review.post import (
+from rondel.workflows.review.publish import (
     WHO_CALL,
     PullRequest,
     bodies_in,
     describe,
+    parse_pull_request,
     plan_post,
     posted_in,
     reading_calls,
+    to_sarif,
 )
-from rondel.workflows.review.progress import progress_of
-from rondel.workflows.review.read import ReviewState, entries_of
-from rondel.workflows.review.report import place_of
-from rondel.workflows.review.result import Entry
-from rondel.workflows.review.sarif import to_sarif
-from rondel.workflows.review.signing import Made, made
+from rondel.workflows.review.read import ReviewState, change_in, entries_of
+from rondel.workflows.review.report import place_of, progress_of
+from rondel.workflows.review.request import ReviewOptions
+from rondel.workflows.review.result import Entry, Made, made
 from rondel.workflows.review.target import Kind, branch_of, parse_target, pins_of
 
 session_option = click.option(
@@ -126,7 +126,7 @@ def start(
     hall = here()
     ask_consent(hall, "review")
     try:
-        opened = files.start(hall.root, hall.look, _wish(hall, target, pr, options), hall)
+        opened = files.start(hall.root, hall.look, _options(hall, target, pr, options), hall)
     except UsageError as e:
         alike = get_close_matches(target or "", set(command.commands) - {"start"}, n=1)
         if not alike:
@@ -143,11 +143,11 @@ def start(
     conclude(hall, opened.ref, report, as_json=as_json, fail=fail)
 
 
-def _wish(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any]) -> files.Wish:
+def _options(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any]) -> ReviewOptions:
     asked = parse_target(target, pr, lambda name: Path(name).is_file())
     given = files.read_diff(Path(asked.file), hall.root) if asked.kind is Kind.DIFF else ""
     requirements = options.pop("requirements")
-    return files.Wish(
+    return ReviewOptions(
         target=asked,
         given=given,
         requirements=files.read_requirements(requirements, hall.root) if requirements else None,
@@ -462,7 +462,7 @@ def post_round(hall: Hall, state: ReviewState, at: RoundFiles, pr: int | None, *
         f"{state.ref.id}/round-{at.number}",
         state.files.text(at.final) or "",
         [e for e in entries_of(state.files, at) if e.state.is_open],
-        files.change_in(state, at),
+        change_in(state.files, at),
         pins.head if pins else "",
         posted_in(bodies),
     )
@@ -480,7 +480,7 @@ def _pull_request(hall: Hall, number: int | None, *, dry_run: bool) -> tuple[Pul
     """The pull request, and what is there. A dry run without gh shows what would be sent to an empty one."""
     try:
         asked = ("gh", "pr", "view", *([str(number)] if number else []), "--json", "number,headRefOid")
-        shown = files.parse_pull_request(_gh(hall, asked))
+        shown = parse_pull_request(_gh(hall, asked))
         where = PullRequest(*shown)
         author = _gh(hall, WHO_CALL).strip()
         bodies = [b for argv in reading_calls(where.number) for b in bodies_in(_gh(hall, argv), author)]

@@ -15,21 +15,21 @@ from itertools import pairwise
 
 from rondel.model.changes import Document
 from rondel.workflows.review.findings import (
+    CATEGORY_FROM,
+    SEVERITY_FROM,
     TEXT_MAX,
     TITLE_MAX,
     Category,
     Finding,
     Severity,
-    category_from,
     category_of,
     clean,
     one_line,
     parse_reviewer_json,
     place,
-    severity_from,
     severity_of,
 )
-from rondel.workflows.review.outline import Line, Section, outline, plain, whole
+from rondel.workflows.review.markdown import Line, Section, outline, plain, whole
 
 REVIEW_MAX = 2_000_000
 VERDICTS = ("APPROVE", "REQUEST CHANGES", "NEEDS DISCUSSION")
@@ -320,14 +320,14 @@ def _finding(title: str, lines: Sequence[Line], category: Category | None) -> Fi
     name = one_line(plain(title[: by.start()] if by else title).strip(" \"'\u201c\u201d"), TITLE_MAX)
     severity = severity_of(_first_word(fields.get("severity", "")))
     said = category_of(_first_word(fields.get("category", "")))
-    settled = category or said or category_from(severity or Severity.MEDIUM)
+    settled = category or said or CATEGORY_FROM[severity or Severity.MEDIUM]
     problem = "\n\n".join(fields[name] for name in _PROBLEM if fields.get(name)) or _prose(lines)
     file, line, line_end = _location(fields)
     who = by[1] if by else fields.get("flagged by", "") or fields.get("raised by", "")
     return Finding(
         title=name or "(no title)",
         category=settled,
-        severity=severity or severity_from(settled),
+        severity=severity or SEVERITY_FROM[settled],
         file=file,
         line=line,
         line_end=line_end,

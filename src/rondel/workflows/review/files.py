@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Protocol
 
 from rondel import paths
-from rondel.errors import NothingToDo, RondelError, UsageError
+from rondel.errors import NothingToDo, UsageError
 from rondel.model.changes import Document
 from rondel.model.digests import digest
-from rondel.model.jsons import parse_json
 from rondel.model.refs import END
 from rondel.model.snapshot import FrozenSnapshot, Snapshot
 from rondel.model.times import stamp
@@ -25,17 +23,21 @@ from rondel.store.lease import Lease
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.review import layout
-from rondel.workflows.review.change import Change, change_of
-from rondel.workflows.review.diffs import parse_diff
-from rondel.workflows.review.layout import Phase, RoundFiles, round_files, session_name
-from rondel.workflows.review.plan import is_noted
-from rondel.workflows.review.probes import is_empty, is_same, look_moved
-from rondel.workflows.review.read import ReviewState, carried_from, phase_due
-from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, requests_in
-from rondel.workflows.review.rounds import Resolution
-from rondel.workflows.review.standards import files_at
+from rondel.workflows.review.change import parse_diff
+from rondel.workflows.review.layout import Phase, Resolution, RoundFiles, round_files, session_name
+from rondel.workflows.review.probes import files_at, is_empty, is_same, look_moved
+from rondel.workflows.review.read import ReviewState, carried_into, noted, phase_due
+from rondel.workflows.review.request import (
+    Request,
+    ReviewOptions,
+    own_personas,
+    request_for,
+    request_from,
+    requests_in,
+    team_of,
+)
+from rondel.workflows.review.steps import is_noted
 from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of, shipped, without_filter
-from rondel.workflows.review.team import CHECKS, QUICK, TEAM, Reviewer, own_personas, parse_team
 from rondel.workflows.review.workflow import Review
 
 AGAIN_MAX = 50
@@ -43,28 +45,6 @@ KEPT_MAX = 1000  # texts that were replaced in one round
 SET_ASIDE = "set-aside"  # of a round that was begun anew
 REQUIREMENTS_MAX = 1_000_000
 GIVEN_MAX = 50_000_000
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What a person asked for on the command line."""
-
-    target: Target = field(default_factory=Target)
-    given: str = ""  # the diff of a DIFF target
-    team: str | None = None
-    one_offs: tuple[str, ...] = ()
-    requirements: str | None = None
-    quick: bool = False
-    again: bool = False  # a new round though nothing changed
-    restart: bool = False  # put an unfinished round aside
-    settings: Mapping[str, object] = field(default_factory=dict)
-    personas: Mapping[str, str] = field(default_factory=dict)  # the repository's own
-    kind_of: Callable[[str], str] = lambda _: "checks"  # which kind of agent has a role
-
-    @property
-    def changes_the_team(self) -> bool:
-        """Whether a resumed round must look different."""
-        return self.team is not None or bool(self.one_offs)
 
 
 @dataclass(frozen=True)
@@ -146,58 +126,68 @@ def sessions_of(root: Path, branch: str, owner: Owner | None = None) -> list[Rev
 
 
 def _named_for(session: str, branch: str) -> bool:
-    day = layout.day_of(session)
-    return (
-        day is not None and session == session_name(date.fromisoformat(day), branch)
-        if _is_day(day)
-        else False
-    )
-
-
-def _is_day(day: str | None) -> bool:
     try:
-        return day is not None and bool(date.fromisoformat(day))
+        day = date.fromisoformat(layout.day_of(session) or "")
     except ValueError:
         return False
+    return session == session_name(day, branch)
 
 
 def _today(look: Look) -> date:
     return look.at.astimezone().date()
 
 
-def start(root: Path, look: Look, wish: Wish, owner: Owner | None = None) -> Opened:
+@dataclass(frozen=True)
+class _Opening:
+    """What a session is opened with: what was asked for, the change it means now, and who asks."""
+
+    root: Path
+    look: Look
+    options: ReviewOptions
+    pins: Pins
+    owner: Owner | None
+
+    def state(self, ref: SessionRef) -> ReviewState:
+        return state_of(self.root, ref, self.owner)
+
+    def place(self, taken: Container[str]) -> ReviewState:
+        ref = place(self.root, self.pins.branch, _today(self.look), taken, self.owner)
+        return self.state(ref)
+
+
+def start(root: Path, look: Look, options: ReviewOptions, owner: Owner | None = None) -> Opened:
     """Resume the unfinished round of this change's branch, or open the next. NothingToDo writes nothing.
 
     A session is changed only with its lease. One that the `owner` took is given back with it.
     """
-    hold = owner.hold if owner else None
-    pins = pin(wish.target, look, given=wish.given)
+    pins = pin(options.target, look, given=options.given)
     if owner:
         change = None if pins.given else (pins.base, pins.head)
-        wish = replace(wish, settings=owner.settings_for(Review.name, change))
-    wish = replace(wish, personas=personas_of(root, pins, look))
-    _team(wish)
+        options = replace(options, settings=owner.settings_for(Review.name, change))
+    options = replace(options, personas=personas_of(root, pins, look))
+    team_of(options)  # a team that cannot be is refused before anything is written
+    opening = _Opening(root, look, options, pins, owner)
     taken = _brought(pins, look, owner)
-    state = state_of(root, place(root, pins.branch, _today(look), taken, owner), owner)
-    under_way = bool(state.rounds) and not state.is_complete and not wish.restart
+    state = opening.place(taken)
+    under_way = bool(state.rounds) and not state.is_complete and not options.restart
     if not under_way and _is_nothing(pins, look):
-        raise nothing(wish.target, pins.left_out)
+        raise nothing(options.target, pins.left_out)
     files.make_folder(root / layout.SESSIONS)
     with locked(root / layout.SESSIONS):
-        state = state_of(root, place(root, pins.branch, _today(look), taken, owner), owner)
-        if not state.rounds and not wish.restart:
+        state = opening.place(taken)
+        if not state.rounds and not options.restart:
             earlier = [s for s in _unfinished(root, pins.branch, owner) if s.ref.folder not in taken]
             state = _about(earlier, pins, look) or state
         if not paths.is_folder(root / state.ref.folder):  # nobody can drive it before we leave the lock
-            opened = _open(root, state, wish, pins, look, owner)
-            return replace(opened, lease=hold(opened.ref) if hold else None)
+            opened = _open(opening, state)
+            return replace(opened, lease=owner.hold(opened.ref) if owner else None)
+        if owner is None:
+            return _resume_or_open(opening, opening.state(state.ref))
         with ExitStack() as stack:
-            lease = stack.enter_context(hold(state.ref)) if hold else None
-            opened = _resume_or_open(root, state_of(root, state.ref, owner), wish, pins, look, owner)
-            if hold:
-                stack.pop_all()
-                return replace(opened, lease=lease)
-        return opened
+            lease = stack.enter_context(owner.hold(state.ref))
+            opened = _resume_or_open(opening, opening.state(state.ref))
+            stack.pop_all()
+            return replace(opened, lease=lease)
 
 
 def _brought(pins: Pins, look: Look, owner: Owner | None) -> frozenset[str]:
@@ -213,15 +203,13 @@ def _brought(pins: Pins, look: Look, owner: Owner | None) -> frozenset[str]:
     )
 
 
-def _resume_or_open(
-    root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look, owner: Owner | None
-) -> Opened:
+def _resume_or_open(opening: _Opening, state: ReviewState) -> Opened:
     if state.rounds and not state.is_complete:
-        if not wish.restart:
-            return _go_on(root, state, wish, pins, look, owner)
-        _set_round_aside(root, state)
-        state = state_of(root, state.ref, owner)
-    return _open(root, state, wish, pins, look, owner)
+        if not opening.options.restart:
+            return _go_on(opening, state)
+        _set_round_aside(opening.root, state)
+        state = opening.state(state.ref)
+    return _open(opening, state)
 
 
 def _is_nothing(pins: Pins, look: Look) -> bool:
@@ -254,36 +242,30 @@ def _is_about(state: ReviewState, at: RoundFiles, pins: Pins, look: Look) -> boo
 # -- going on --------------------------------------------------------------------------------
 
 
-def _go_on(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look, owner: Owner | None) -> Opened:
+def _go_on(opening: _Opening, state: ReviewState) -> Opened:
     """Resume a round as it was asked for; a new team is a new request for the same round."""
-    notes = []
-    pinned = state.pins
+    folder, options, pins = opening.root / state.ref.folder, opening.options, opening.pins
+    number, pinned = state.at.number, state.pins
     if pinned is None or not requests_in(state.files):
-        _write_request(root, state, _request(root, state, wish, look, owner), pins, state.at.number)
-    elif wish.changes_the_team or wish.requirements is not None:
-        old = request_for(state.files, state.at.number)
-        new = _request(root, state, wish, look, owner)
-        kept = {**vars(new), "target": old.target, "carried": old.carried, "since": old.since}
-        _write_request(
-            root,
-            state,
-            Request(**{**kept, "opened_at": old.opened_at or new.opened_at}),
-            None,
-            state.at.number,
-        )
-        if wish.requirements is not None:
-            _write_requirements(root, state, wish.requirements)
+        _write_request(folder, _request(opening, state), pins, number)
+    elif options.changes_the_team or options.requirements is not None:
+        old, new = request_for(state.files, number), _request(opening, state)
+        opened_at = old.opened_at or new.opened_at
+        kept = replace(new, target=old.target, carried=old.carried, since=old.since, opened_at=opened_at)
+        _write_request(folder, kept, None, number)
+        if options.requirements is not None:
+            _write_requirements(folder, state, options.requirements)
     if state.is_closed:
-        now = (phase_due(state), state.at.number)
-        _note(root / state.ref.folder, state, now, pins.branch, stamp(look.at))
-    if pinned is not None and not _is_about(state, state.at, pins, look):
-        moved = look_moved(wish.target, pinned.base, pinned.head, look)
+        _note(folder, state, (phase_due(state), number), pins.branch, stamp(opening.look.at))
+    notes = []
+    if pinned is not None and not _is_about(state, state.at, pins, opening.look):
+        moved = look_moved(options.target, pinned.base, pinned.head, opening.look)
         words = moved.get("words") or pinned.label
         notes.append(
-            f"round {state.at.number} is unfinished and keeps to what it pinned ({words}); "
+            f"round {number} is unfinished and keeps to what it pinned ({words}); "
             "the next round takes the rest, or --restart begins it anew"
         )
-    return Opened(state.ref, state.at.number, resumed=True, notes=tuple(notes))
+    return Opened(state.ref, number, resumed=True, notes=tuple(notes))
 
 
 def _set_round_aside(root: Path, state: ReviewState) -> None:
@@ -308,57 +290,66 @@ def _set_parts_aside(folder: Path, number: int) -> None:
 # -- opening ---------------------------------------------------------------------------------
 
 
-def _open(root: Path, state: ReviewState, wish: Wish, pins: Pins, look: Look, owner: Owner | None) -> Opened:
+def _open(opening: _Opening, state: ReviewState) -> Opened:
     """Open the next round. Its folder is made last: until then it does not exist."""
-    number = state.resolution.current_round
-    if not wish.again and (done := _same_as(state, pins, look)):
+    root, look, options, pins = opening.root, opening.look, opening.options, opening.pins
+    folder, number = root / state.ref.folder, state.resolution.current_round
+    last = state.last_complete()
+    if last and not options.again and _is_about(state, last.files, pins, look):
+        done = last.number
         if not is_noted(state, Phase.COMPLETE):
-            _note(root / state.ref.folder, state, (Phase.COMPLETE, done), pins.branch, stamp(look.at))
+            _note(folder, state, (Phase.COMPLETE, done), pins.branch, stamp(look.at))
         raise NothingToDo(
             f"nothing changed since round {done} of {state.ref.name}; "
             "`rondel review show` shows it, `rondel review --again` reviews the same change once more"
         )
-    limit = wish.settings.get("rounds_max")
+    limit = options.settings.get("rounds_max")
     if isinstance(limit, int) and 0 < limit < number:
         raise UsageError(
             f"round {number} would be more than review.rounds_max = {limit}; "
             f"raise it, or close the session: rondel review close"
         )
-    request = _request(root, state, wish, look, owner)
-    folder = root / state.ref.folder
-    if owner and not folder.is_dir():
-        owner.claim(state.ref)
+    request = _request(opening, state)
+    if opening.owner and not folder.is_dir():
+        opening.owner.claim(state.ref)
     ours.own(folder / layout.RONDEL, is_folder=True)
     _set_parts_aside(folder, number)
-    _keep_accepted(root, state, pins.branch, owner)
-    if wish.requirements is not None:
-        _write_requirements(root, state, wish.requirements)
-    _write_request(root, state, request, pins, number)
+    _keep_accepted(opening, state)
+    if options.requirements is not None:
+        _write_requirements(folder, state, options.requirements)
+    _write_request(folder, request, pins, number)
     name = f"refs/rondel/review/{state.ref.id}/round-{number}"
     look.git("update-ref", END, name, pins.head, check=False)
     files.make_folder(folder / round_files(number).reviews)
     _note(folder, state, (Phase.CONTEXT, number), pins.branch, stamp(look.at))
-    notes = [f"{len(request.carried)} open findings are carried into this round"] if request.carried else []
-    if wish.personas != own_personas(DiskSnapshot(root)):
-        notes.append(f"{layout.PERSONAS} is changed by what is reviewed: reviewers are those of its base")
-    if (root / layout.PERSONAS).is_symlink():
-        notes.append(f"{layout.PERSONAS} is behind a symbolic link: the reviewers in it are not read")
-    if pins.left_out:
-        notes.append(without_filter(pins.left_out))
-    return Opened(state.ref, number, resumed=False, notes=tuple(notes))
+    return Opened(state.ref, number, resumed=False, notes=tuple(_notes(opening, request)))
 
 
-def _counting(root: Path, branch: str, owner: Owner | None) -> list[ReviewState]:
+def _notes(opening: _Opening, request: Request) -> Iterator[str]:
+    """What a person should know of the round that was opened."""
+    if request.carried:
+        yield f"{len(request.carried)} open findings are carried into this round"
+    if opening.options.personas != own_personas(DiskSnapshot(opening.root)):
+        yield f"{layout.PERSONAS} is changed by what is reviewed: reviewers are those of its base"
+    if (opening.root / layout.PERSONAS).is_symlink():
+        yield f"{layout.PERSONAS} is behind a symbolic link: the reviewers in it are not read"
+    if opening.pins.left_out:
+        yield without_filter(opening.pins.left_out)
+
+
+def _counting(opening: _Opening, branch: str) -> Iterator[ReviewState]:
     """The sessions of a branch that are the owner's, as far as they count, newest first."""
-    return [s for s in sessions_of(root, branch, owner) if owner is None or owner.is_recorded(s.ref)]
+    for state in sessions_of(opening.root, branch, opening.owner):
+        if opening.owner is None or opening.owner.is_recorded(state.ref):
+            yield state
 
 
-def _keep_accepted(root: Path, state: ReviewState, branch: str, owner: Owner | None) -> None:
+def _keep_accepted(opening: _Opening, state: ReviewState) -> None:
     """What a person accepted on this branch on another day stays so: a new session gets the decisions."""
     if state.rounds:
         return
-    folder = root / state.ref.folder
-    for earlier in _counting(root, branch, owner):
+    folder, owner = opening.root / state.ref.folder, opening.owner
+    for earlier in _counting(opening, opening.pins.branch):
         for name in sorted(n for n in earlier.files.names(layout.DECISIONS) if n.startswith("accept-")):
             path = f"{layout.DECISIONS}/{name}"
             data = earlier.files.data(path)
@@ -366,39 +357,16 @@ def _keep_accepted(root: Path, state: ReviewState, branch: str, owner: Owner | N
                 ours.write(folder, path, owner.seal(state.ref, path, data) if owner else data)
 
 
-def _same_as(state: ReviewState, pins: Pins, look: Look) -> int | None:
-    """The last complete round, if it was about exactly this change."""
-    done = [r for r in state.rounds if r.complete]
-    return done[-1].number if done and _is_about(state, done[-1].files, pins, look) else None
-
-
 def _bytes(text: str) -> bytes:
     return (text if text.endswith("\n") else text + "\n").encode("utf-8", "replace")
 
 
-def _request(root: Path, state: ReviewState, wish: Wish, look: Look, owner: Owner | None) -> Request:
+def _request(opening: _Opening, state: ReviewState) -> Request:
     """Everything that running and resuming the round needs."""
-    team = _team(wish)
-    roles = [LEAD, REFUTER, *(r.role for r in team)]
-    carried, since = _carried(root, state, wish, look, owner)
-    settings = wish.settings
-
-    def number(key: str, default: int) -> int:
-        value = settings.get(key)
-        return value if isinstance(value, int) else default
-
-    return Request(
-        round=state.at.number if state.rounds and not state.is_complete else state.resolution.current_round,
-        target=wish.target,
-        team=team,
-        mechanical=frozenset(role for role in roles if wish.kind_of(role) == "checks"),
-        quick=wish.quick,
-        prompt_max=number("prompt_max", 200_000),
-        refuters_max=number("refuters_max", 30),
-        carried=tuple(carried),
-        since=since,
-        context=str(settings.get("context") or ""),
-        opened_at=stamp(look.at),
+    earlier = _counting(opening, state.branch or opening.pins.branch)
+    carried, since = carried_into(state, earlier)
+    return request_from(
+        opening.options, state.resolution.current_round, carried, since, stamp(opening.look.at)
     )
 
 
@@ -413,57 +381,20 @@ def personas_of(root: Path, pins: Pins, look: Look) -> dict[str, str]:
     return own_personas(FrozenSnapshot({name: data for name, data in found.items() if data is not None}))
 
 
-def _team(wish: Wish) -> tuple[Reviewer, ...]:
-    by_checks = wish.kind_of("review.reviewer") == "checks"
-    usual = CHECKS if by_checks else TEAM
-    if wish.quick:
-        usual = "quality:1,security:1" if by_checks else QUICK
-    configured = wish.settings.get("team")
-    text = wish.team or (configured if isinstance(configured, str) and not wish.quick else "") or usual
-    return parse_team(text, wish.personas, wish.one_offs)
-
-
-def _carried(
-    root: Path, state: ReviewState, wish: Wish, look: Look, owner: Owner | None
-) -> tuple[list[Document], dict[str, str]]:
-    """The open findings of the last complete round on the branch, and where they come from."""
-    done = [r for r in state.rounds if r.complete]
-    if done:
-        number = done[-1].number
-        rows = carried_from(state.files, state.rounds, number + 1, state.ref.id)
-        return rows, _origin(state, number)
-    branch = state.branch or pin(wish.target, look, given=wish.given, dry=True).branch
-    for earlier in _counting(root, branch, owner):
-        done = [r for r in earlier.rounds if r.complete]
-        if earlier.ref.id != state.ref.id and done:
-            number = done[-1].number
-            rows = carried_from(earlier.files, earlier.rounds, number + 1, earlier.ref.id, blockers_only=True)
-            open_ = [r for r in rows if r.get("fingerprint") not in earlier.accepted]
-            return open_, _origin(earlier, number)
-    return [], {}
-
-
-def _origin(state: ReviewState, number: int) -> dict[str, str]:
-    pins = pins_of(state.files.json(round_files(number).part("target.json")))
-    return {"session": state.ref.id, "round": str(number), "head": pins.head if pins else ""}
-
-
-def _write_request(root: Path, state: ReviewState, request: Request, pins: Pins | None, number: int) -> None:
+def _write_request(folder: Path, request: Request, pins: Pins | None, number: int) -> None:
     """The pins, then the request: it is what makes a session one that can be resumed."""
-    folder = root / state.ref.folder
     at = round_files(number)
     if pins is not None:
         if pins.given:
             ours.write(folder, at.part("given.diff"), _bytes(pins.given))
-        ours.write(folder, at.part("target.json"), documents.dump(json.loads(json.dumps(pins.document()))))
+        ours.write(folder, at.part("target.json"), documents.dump(pins.document()))
     numbers = [n for n, _ in requests_in(DiskSnapshot(folder))]
     body = {**request.document(), "round": number}
     ours.write(folder, f"{layout.RONDEL}/request-{max(numbers, default=0) + 1}.json", documents.dump(body))
 
 
-def _write_requirements(root: Path, state: ReviewState, text: str) -> None:
+def _write_requirements(folder: Path, state: ReviewState, text: str) -> None:
     """`requirements.md`; an old one is kept among the parts of its round."""
-    folder = root / state.ref.folder
     old, new = state.files.data(layout.REQUIREMENTS), _bytes(text)
     if old is not None and old != new:
         kept = round_files(max(1, state.at.number)).part(layout.REQUIREMENTS)
@@ -475,23 +406,12 @@ def _write_requirements(root: Path, state: ReviewState, text: str) -> None:
 
 def _note(folder: Path, state: ReviewState, due: tuple[Phase, int], branch: str, now: str) -> None:
     """`state.json` says the phase and the round that are due; one that is damaged is put aside."""
-    phase, number = due
     path = ours.document(folder, layout.STATE)
     if state.document is None and paths.is_file(path):
         ours.put_aside(folder, path, layout.STATE)
 
     def change(document: Document) -> Document:
-        noted: Document = {
-            "session_id": document.get("session_id") or state.ref.id,
-            "status": "active",
-            "current_phase": phase.value,
-            "phase_number": phase.number,
-            "current_round": number,
-            "started_at": document.get("started_at") or now,
-            "updated_at": now,
-            "branch": branch,
-        }
-        return {**document, **noted}
+        return {**noted(document, state.ref.id, due, now), "status": "active", "branch": branch}
 
     documents.edit(path, change)
 
@@ -512,23 +432,6 @@ def close(root: Path, ref: SessionRef, now: str) -> None:
     documents.edit(ours.document(root / ref.folder, layout.STATE), change)
 
 
-def read_requirements(path: Path, root: Path) -> str:
-    """The requirements of a file; UsageError when it cannot be read as text."""
-    _stay_inside(path, root)
-    return _read(path, REQUIREMENTS_MAX, "requirements")
-
-
-def read_diff(path: Path, root: Path) -> str:
-    """A diff from a file; UsageError when it cannot be read."""
-    _stay_inside(path, root)
-    return _read(path, GIVEN_MAX, "a diff")
-
-
-def read_review(path: Path) -> str:
-    """A review from a file; UsageError when it cannot be read."""
-    return _read(path, GIVEN_MAX, "a review")
-
-
 def dump(document: Document) -> str:
     """A document as it is written."""
     return documents.dump(document).decode()
@@ -541,22 +444,26 @@ def write_text(path: Path, content: str) -> None:
     files.write(folder / path.name, content.encode())
 
 
-def change_in(state: ReviewState, at: RoundFiles) -> Change:
-    """The change that a round reviewed."""
-    diff = state.files.text(at.part("change.diff")) or ""
-    return change_of(state.files.json(at.part("change.json")), diff)
+def read_requirements(path: Path, root: Path) -> str:
+    """The requirements of a file; UsageError when it cannot be read as text."""
+    return _read(path, REQUIREMENTS_MAX, "requirements", root)
 
 
-def parse_pull_request(output: str) -> tuple[int, str]:
-    """The number and the head of what `gh pr view --json` prints."""
-    shown = parse_json(output.encode())
-    number = shown.get("number") if isinstance(shown, dict) else None
-    if not isinstance(shown, dict) or not isinstance(number, int):
-        raise RondelError(f"gh pr view did not answer with a pull request: {output[:200]!r}")
-    return number, str(shown.get("headRefOid") or "")
+def read_diff(path: Path, root: Path) -> str:
+    """A diff from a file; UsageError when it cannot be read."""
+    return _read(path, GIVEN_MAX, "a diff", root)
 
 
-def _read(path: Path, size_max: int, what: str) -> str:
+def read_review(path: Path) -> str:
+    """A review from a file; UsageError when it cannot be read."""
+    return _read(path, GIVEN_MAX, "a review")
+
+
+def _read(path: Path, size_max: int, what: str, root: Path | None = None) -> str:
+    """A person may name a file anywhere; a link in the repository that leads out of it is refused."""
+    if root is not None and _leads_out(path, root):
+        words = "is behind a link that leads out of the repository; name the file itself"
+        raise UsageError(f"{str(path)!r} {words}")
     if path.is_dir():
         raise UsageError(f"{str(path)!r} is a folder; name a file to take {what} from")
     try:
@@ -567,13 +474,6 @@ def _read(path: Path, size_max: int, what: str) -> str:
     except OSError as e:
         raise UsageError(f"cannot read {str(path)!r}: {e.strerror}") from e
     return data.decode(errors="replace")
-
-
-def _stay_inside(path: Path, root: Path) -> None:
-    """A person may name a file anywhere; a link of the repository's that leads out of it is refused."""
-    if _leads_out(path, root):
-        words = "is behind a link that leads out of the repository; name the file itself"
-        raise UsageError(f"{str(path)!r} {words}")
 
 
 def _leads_out(path: Path, root: Path) -> bool:

@@ -12,9 +12,8 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from pathlib import PurePosixPath
 
 from rondel.errors import UnsafePath
 from rondel.model import jsons
@@ -77,21 +76,7 @@ class Finding:
 
     def document(self) -> Document:
         """As JSON; `finding_of` reads it back."""
-        return {
-            "title": self.title,
-            "category": self.category.value,
-            "severity": self.severity.value,
-            "file": self.file,
-            "line": self.line,
-            "line_end": self.line_end,
-            "problem": self.problem,
-            "suggestion": self.suggestion,
-            "evidence": self.evidence,
-            "reviewer": self.reviewer,
-            "verified": self.verified,
-            "fingerprint": self.fingerprint,
-            "rule": self.rule,
-        }
+        return asdict(self)
 
 
 _CATEGORIES: Mapping[str, Category] = {
@@ -115,13 +100,14 @@ _SEVERITIES: Mapping[str, Severity] = {
     }.items()
     for word in words.split()
 }
-_SEVERITY_OF: Mapping[Category, Severity] = {
+# What a finding has that gives only the one of the two.
+SEVERITY_FROM: Mapping[Category, Severity] = {
     Category.BLOCKER: Severity.CRITICAL,
     Category.SHOULD_FIX: Severity.MEDIUM,
     Category.SUGGESTION: Severity.LOW,
     Category.STYLE: Severity.INFO,
 }
-_CATEGORY_OF: Mapping[Severity, Category] = {
+CATEGORY_FROM: Mapping[Severity, Category] = {
     Severity.CRITICAL: Category.BLOCKER,
     Severity.HIGH: Category.SHOULD_FIX,
     Severity.MEDIUM: Category.SHOULD_FIX,
@@ -145,16 +131,6 @@ def category_of(text: object) -> Category | None:
 def severity_of(text: object) -> Severity | None:
     """The severity a word means: `MAJOR` is high."""
     return _SEVERITIES.get(_word(text))
-
-
-def severity_from(category: Category) -> Severity:
-    """The severity of a finding that gives only its category."""
-    return _SEVERITY_OF[category]
-
-
-def category_from(severity: Severity) -> Category:
-    """The category of a finding that gives only its severity."""
-    return _CATEGORY_OF[severity]
 
 
 def _word(text: object) -> str:
@@ -248,14 +224,14 @@ def _finding(item: object, reviewer: str) -> tuple[Finding | None, str | None]:
         return None, f"category {item.get('category')!r:.40} is not one of {', '.join(Category)}"
     if category is None and severity is None:
         return None, f'it needs a "category", one of {", ".join(Category)}'
-    category = category or category_from(severity or Severity.MEDIUM)
+    category = category or CATEGORY_FROM[severity or Severity.MEDIUM]
     file, line, line_end = place(
         _first(item, "file", "path", "location"), item.get("line"), item.get("line_end")
     )
     return Finding(
         title=title,
         category=category,
-        severity=severity or severity_from(category),
+        severity=severity or SEVERITY_FROM[category],
         file=file,
         line=line,
         line_end=line_end,
@@ -278,6 +254,12 @@ def finding_of(document: object) -> Finding | None:
 
 def _first(item: Mapping[str, object], *keys: str) -> object:
     return next((item[key] for key in keys if item.get(key)), None)
+
+
+def listed_in(document: object, key: str) -> list[object]:
+    """The list under a key of a document that may be anything; empty where there is none."""
+    value = document.get(key) if isinstance(document, dict) else None
+    return value if isinstance(value, list) else []
 
 
 def clean(text: object, length_max: int) -> str:
@@ -348,9 +330,8 @@ def locate(file: str | None, files: Iterable[str]) -> str | None:
     known = list(files)
     if file is None or file in known:
         return file
-    parts = PurePosixPath(file).parts
-    longer = [f for f in known if PurePosixPath(f).parts[-len(parts) :] == parts]
-    shorter = [f for f in known if parts[-len(PurePosixPath(f).parts) :] == PurePosixPath(f).parts]
+    longer = [f for f in known if f.endswith(f"/{file}")]
+    shorter = [f for f in known if file.endswith(f"/{f}")]
     best = max(shorter, key=len, default=None)
     if best is not None:
         return best

@@ -1,12 +1,21 @@
-"""Texts of others in our Markdown: they cannot end a fence, hide what follows, or pose as our headings."""
+"""Markdown, ours and that of others.
+
+Texts of others in ours cannot end a fence, hide what follows, or pose as our headings. Any text can be
+read as headings with the lines under them: what stands in a fence or a comment is no heading, whatever
+it looks like.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rondel.model.emphasis import without_code_marks, without_emphasis
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEADING_MAX = 6
+LISTED_MAX = 200
 
 
 def closed(text: str) -> str:
@@ -83,6 +92,25 @@ def cell(text: str, length_max: int = 120) -> str:
     return flat if len(flat) <= length_max else flat[: length_max - 1] + "…"
 
 
+def listed(lines: Sequence[str], lines_max: int = LISTED_MAX) -> str:
+    """Lines as a Markdown list of bounded length."""
+    rows = [f"- {line}" for line in lines[:lines_max]]
+    if len(lines) > lines_max:
+        rows.append(f"- … and {len(lines) - lines_max} more")
+    return "\n".join(rows)
+
+
+def first_of(names: Sequence[str], names_max: int) -> str:
+    """Names in a sentence, up to a number: `a, b and 3 more`."""
+    more = f" and {len(names) - names_max} more" if len(names) > names_max else ""
+    return ", ".join(names[:names_max]) + more
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
 def section(text: str, name: str) -> str:
     """The text below the heading that begins with `name`, to the next heading of its level or above."""
     rows: list[str] = []
@@ -137,3 +165,99 @@ def _fenced(text: str) -> Iterator[tuple[str, str]]:
             fence = ""
         else:
             yield line, fence
+
+
+# -- reading: a text as headings with the lines under them -----------------------------------
+
+_OPENING = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)")
+_BULLET = re.compile(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s+(\S.*)")
+NESTED = 2  # from this indentation on, an item belongs to the one above
+LINE_MAX = 4_000
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line, and whether it is code."""
+
+    text: str
+    code: bool = False
+
+    @property
+    def bullet(self) -> str | None:
+        """The text of a list item that is not nested."""
+        match = None if self.code else _BULLET.match(self.text)
+        nested = match and len(match[1].expandtabs()) >= NESTED
+        return match[2] if match and not nested and not _is_rule(self.text) else None
+
+
+@dataclass
+class Section:
+    """A heading and the lines up to the next heading of any level."""
+
+    level: int
+    title: str
+    lines: list[Line] = field(default_factory=list)
+
+
+def whole(sections: Sequence[Section], start: int) -> tuple[list[Line], int]:
+    """The lines under a heading with those of its deeper headings, and where the next one is."""
+    lines = list(sections[start].lines)
+    end = start + 1
+    while end < len(sections) and sections[end].level > sections[start].level:
+        lines += [Line(sections[end].title), *sections[end].lines]
+        end += 1
+    return lines, end
+
+
+def outline(text: str) -> list[Section]:
+    """The sections of a text; the first, of level 0, is what stands before any heading."""
+    sections = [Section(0, "")]
+    for line in _lines(text):
+        match = None if line.code else _HEADING.match(line.text)
+        if match:
+            sections.append(Section(len(match[1]), plain(match[2]).rstrip("# ")))
+        else:
+            sections[-1].lines.append(line)
+    return sections
+
+
+def _lines(text: str) -> Iterator[Line]:
+    fence = ""
+    hidden = False
+    for line in text.splitlines():
+        seen, hidden = (line, False) if fence else _seen(line, hidden)
+        raw = seen[:LINE_MAX]
+        match = _OPENING.match(raw)
+        if match and not fence:
+            fence = match[1]
+            yield Line(raw, code=True)
+        elif match and match[1].startswith(fence) and raw.strip() == match[1]:
+            fence = ""
+            yield Line(raw, code=True)
+        else:
+            yield Line(raw, code=bool(fence))
+
+
+def _seen(line: str, hidden: bool) -> tuple[str, bool]:
+    """What of a line is no comment, and whether one goes on after it."""
+    kept = ""
+    rest = line
+    while rest:
+        before, mark, rest = rest.partition("-->" if hidden else "<!--")
+        if not hidden:
+            kept += before
+        elif not mark:
+            return kept, True
+        hidden = bool(mark) and not hidden
+    return kept, hidden
+
+
+def _is_rule(text: str) -> bool:
+    return bool(re.fullmatch(r"(?:-{3,}|\*{3,}|_{3,})", "".join(text.split())))
+
+
+def plain(text: str) -> str:
+    """A text of one line without emphasis, quotes of code and links."""
+    bare = re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", text)
+    return " ".join(without_code_marks(without_emphasis(bare, words=True)).split())

@@ -1,18 +1,32 @@
-"""Looking at the repository: the change between two commits, and what became of old findings."""
+"""Looking at the repository: the change between two commits, the project's standards, old quotations.
+
+Everything goes through a `Look`, within bounds whatever the size of the change.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rondel.errors import GitError, RondelError
 from rondel.model.refs import END
 from rondel.model.workflow import Look
+from rondel.workflows.review.aggregate import QUOTE_MIN, solid_parts
 from rondel.workflows.review.analysers.base import is_source
-from rondel.workflows.review.change import Change, Changed, Claim, Kind, claim_of, kind_of, short_of
-from rondel.workflows.review.diffs import FileDiff, parse_diff
-from rondel.workflows.review.evidence import QUOTE_MIN
+from rondel.workflows.review.change import (
+    Change,
+    Changed,
+    Claim,
+    FileDiff,
+    Kind,
+    claim_of,
+    kind_of,
+    parse_diff,
+    short_of,
+)
+from rondel.workflows.review.markdown import cut, demoted
 from rondel.workflows.review.target import Kind as TargetKind
 from rondel.workflows.review.target import Pins, Target, pin, reviewed_paths
 
@@ -90,33 +104,26 @@ def is_same(one: Pins, other: Pins, look: Look) -> bool:
         return False
 
 
-class _Entry:
+class _Entry(NamedTuple):
     """A line of `git diff --raw`."""
 
-    def __init__(self, modes: tuple[str, str], blobs: tuple[str, str], status: str, paths: list[str]) -> None:
-        self.modes, self.blobs, self.status = modes, blobs, _WORDS.get(status[:1], "modified")
-        self.path, self.old_path = paths[-1], paths[0] if len(paths) > 1 else None
+    modes: tuple[str, str]
+    blobs: tuple[str, str]
+    status: str
+    path: str
+    old_path: str | None
 
 
 def _raw(base: str, head: str, look: Look) -> Iterable[_Entry]:
-    out = look.git(
-        *_PLAIN,
-        *_DIFF,
-        "--raw",
-        "--no-abbrev",
-        "-z",
-        END,
-        base,
-        head,
-        "--",
-        *reviewed_paths(base, head, look),
-    )
+    own = reviewed_paths(base, head, look)
+    out = look.git(*_PLAIN, *_DIFF, "--raw", "--no-abbrev", "-z", END, base, head, "--", *own)
     fields = iter(out.split("\0"))
     for row in fields:
         match = re.fullmatch(r"\s*:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) (\w+)", row)
         if match:
-            paths = [next(fields, "") for _ in range(2 if match[5][0] in "RC" else 1)]
-            yield _Entry((match[1], match[2]), (match[3], match[4]), match[5], paths)
+            old = next(fields, "") if match[5][0] in "RC" else None
+            status = _WORDS.get(match[5][:1], "modified")
+            yield _Entry((match[1], match[2]), (match[3], match[4]), status, next(fields, ""), old)
 
 
 def _numstat(base: str, head: str, look: Look) -> dict[str, tuple[int, int] | None]:
@@ -309,9 +316,8 @@ def look_for_quotes(head: str, quotes: Sequence[tuple[str, str]], look: Look) ->
     found = []
     for file, quote in quotes:
         text = "".join(look.git("show", END, f"{head}:{file}", check=False).split()) if file else ""
-        parts = ["".join(part.split()) for part in re.split(r"\.\.\.|…", quote)]
-        solid = [part for part in parts if part]
-        if sum(len(part) for part in solid) >= QUOTE_MIN and all(part in text for part in solid):
+        parts = solid_parts(quote)
+        if parts and all(part in text for part in parts):
             found.append(quote)
     return found
 
@@ -337,3 +343,117 @@ def _present(head: str, file: str, quotation: str, look: Look) -> bool | None:
         return None
     text = look.git("show", END, f"{head}:{file}", check=False)
     return anchor in "".join(text.split())
+
+
+# -- standards -------------------------------------------------------------------------------
+
+SIZE_MAX = 1_000_000  # bytes of a file that is read at all
+SOURCE_MAX = 40_000
+TOTAL_MAX = 120_000
+NESTED_MAX = 20
+SPECS_MAX = 40
+FILES = (
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".github/copilot-instructions.md",
+    "CONTRIBUTING.md",
+)
+OPENSPEC = ("openspec/config.yaml", "openspec/project.md", "openspec/AGENTS.md")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One place that says how things are done here."""
+
+    path: str
+    text: str
+    scope: str = ""  # the folder it is about, when that is not the whole repository
+
+
+def look_at_standards(configured: str, base: str, look: Look) -> tuple[Source, ...]:
+    """The sources of this repository, the one that counts most first: `[review] context` of its settings.
+
+    They are read at the `base` of the change: a change does not say by which standards it is
+    reviewed. Without a base, which a diff in a file has not, they are read as they are.
+    """
+    there = files_at(base, look) if base else _here(look)
+    found = [Source("rondel.toml", configured.strip())] if configured.strip() else []
+    for name in FILES:
+        found += there.source(name)
+        if name in ("AGENTS.md", "CLAUDE.md"):
+            nested = [p for p in there.named(rf".+/{re.escape(name)}") if not p.startswith("openspec/")]
+            for path in nested[:NESTED_MAX]:  # it counts for its folder
+                found += there.source(path, scope=path.rpartition("/")[0] + "/")
+    for name in (
+        *OPENSPEC,
+        *there.named(r"openspec/(specs/.*/?spec|changes/[^/]+/proposal)\.md")[:SPECS_MAX],
+    ):
+        found += there.source(name)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Files:
+    """The repository's files, wherever they are read."""
+
+    names: tuple[str, ...]  # sorted; of regular files
+    content: Callable[[str], bytes | None]
+
+    def named(self, pattern: str) -> list[str]:
+        """Those whose path matches."""
+        return [name for name in self.names if re.fullmatch(pattern, name, re.DOTALL)]
+
+    def source(self, path: str, scope: str = "") -> Iterator[Source]:
+        """The file as a source, where it says anything."""
+        data = self.content(path)
+        if data is not None and (text := data.decode(errors="replace").strip()):
+            yield Source(path, text, scope)
+
+
+def _here(look: Look) -> Files:
+    patterns = (*(f":(glob)**/{name}" for name in FILES), ":(glob)openspec/**")
+    listed = look.git("ls-files", "-z", "--", *patterns, check=False).split("\0")
+    return Files(tuple(sorted(filter(None, listed))), look.file)
+
+
+def files_at(commit: str, look: Look) -> Files:
+    """The regular files of a commit."""
+    rows = (row.partition("\t") for row in look.git("ls-tree", "-r", "-z", END, commit).split("\0"))
+    blobs = {path: words.split()[2] for words, _, path in rows if words.startswith("100")}
+
+    def content(path: str) -> bytes | None:
+        blob = blobs.get(path)
+        size = look.git("cat-file", "-s", END, blob, check=False).strip() if blob else ""
+        if blob is None or not size.isdigit() or int(size) > SIZE_MAX:
+            return None
+        return look.git("cat-file", "blob", END, blob).encode()
+
+    return Files(tuple(sorted(blobs)), content)
+
+
+def render_standards(sources: tuple[Source, ...]) -> str:
+    """`discovered-standards.md`: every source with its priority, within bounds."""
+    if not sources:
+        return (
+            "# Discovered standards\n\nThe repository states none. "
+            "Looked for: `rondel.toml` ([review] context), "
+            + ", ".join(f"`{name}`" for name in FILES)
+            + ", `openspec/`.\n"
+        )
+    rows = [
+        f"| {n} | `{s.path}` | {s.scope or 'everything'} | {len(s.text)} |" for n, s in enumerate(sources, 1)
+    ]
+    head = (
+        "# Discovered standards\n\n"
+        "Highest priority first. Where two sources disagree, the one with the smaller number holds.\n\n"
+        "| priority | source | applies to | characters |\n|---:|---|---|---:|\n" + "\n".join(rows)
+    )
+    parts = [head]
+    room = TOTAL_MAX
+    for number, source in enumerate(sources, 1):
+        text = cut(source.text, min(SOURCE_MAX, room), f"`{source.path}`")
+        room = max(0, room - len(text))
+        parts.append(f"## {number}. `{source.path}`\n\n{demoted(text)}")
+    return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""Prompts: templates filled once, within a configured size, with what was left out said in them."""
+"""Prompts: templates filled once, within a configured size; whatever does not fit is said to be left out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from rondel.model.written import is_theirs
+from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item
-from rondel.workflows.review.carry import Carried
-from rondel.workflows.review.change import Change, Changed, Fitted, fit, listed
-from rondel.workflows.review.markdown import cut, fenced
+from rondel.workflows.review.change import Change, Changed, FileDiff
+from rondel.workflows.review.markdown import cut, fenced, listed
+from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.report import carried_line, place_of
+from rondel.workflows.review.result import Carried
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _SHARES = {
@@ -52,22 +55,71 @@ def prompt(
     room = size_max - len(fill(name, bounded)) - MARGIN
     wanted = set(only)
     files = [f for f in change.diffs if not wanted or f.path in wanted]
-    return cut(
-        fill(name, bounded | {"diff": diff_block(fit(files, max(0, room * 9 // 10)), room)}), size_max, "it"
-    )
+    return cut(fill(name, bounded | {"diff": diff_block(files, room)}), size_max, "it")
 
 
-def diff_block(fitted: Fitted, room: int) -> str:
+def diff_block(files: Sequence[FileDiff], room: int) -> str:
     """The diff, and what of it is not there."""
-    note = cut(fitted.note(), max(0, room - len(fitted.text) - MARGIN), "the list")
-    shown = marked("diff", fenced(fitted.text, "diff")) if fitted.text else "The diff does not fit in here."
+    text, left_out = fit(files, max(0, room * 9 // 10))
+    note = f"Left out because the prompt has a limited size:\n{listed(left_out)}" if left_out else ""
+    note = cut(note, max(0, room - len(text) - MARGIN), "the list")
+    shown = marked("diff", fenced(text, "diff")) if text else "The diff does not fit in here."
     return f"{shown}\n\n{note}".rstrip()
+
+
+def fit(files: Sequence[FileDiff], size_max: int) -> tuple[str, list[str]]:
+    """What of a diff goes into a prompt, and a line for each file that is not there, or not whole.
+
+    As many whole files as fit, the small ones first, in the order of the diff; then hunks of others.
+    """
+    chosen: dict[int, str] = {}
+    left_out: list[str] = []
+    room = size_max
+    for number, file in sorted(enumerate(files), key=lambda pair: len(pair[1].text)):
+        shown = file.text
+        if len(shown) + 1 > room:
+            shown, missing = _hunks_that_fit(file, room)
+            left_out.append(f"{file.path}: {missing} of {len(file.hunks)} hunks")
+        if shown:
+            chosen[number] = shown
+        room -= len(shown) + 1
+    return "\n".join(chosen[number] for number in sorted(chosen)), left_out
+
+
+def _hunks_that_fit(file: FileDiff, room: int) -> tuple[str, int]:
+    rows = list(file.head)
+    used = sum(len(row) + 1 for row in rows) + 80
+    taken = 0
+    for hunk in file.hunks:
+        if used + len(hunk.text) + 1 > room:
+            break
+        rows.append(hunk.text)
+        used += len(hunk.text) + 1
+        taken += 1
+    missing = len(file.hunks) - taken
+    if not taken:
+        return "", missing
+    return "\n".join((*rows, f"[{missing} more hunks of this file are left out]")), missing
 
 
 def marked(name: str, text: str) -> str:
     """A text of others between marks; empty stays empty."""
     inner = re.sub(rf"</?{name}>", "", text.strip())
     return f"<{name}>\n{inner}\n</{name}>" if inner else ""
+
+
+def about_change(state: ReviewState) -> dict[str, str]:
+    """What everybody is told who is asked about the change."""
+    label = state.pins.label if state.pins else "the change"
+    # Our own context.md repeats what the other parts of a prompt say; a person's does not.
+    context = state.files.text(layout.CONTEXT) if is_theirs(state.files, layout.CONTEXT) else None
+    return {
+        "change": change_block(state.change, label),
+        "requirements": marked("requirements", state.files.text(layout.REQUIREMENTS) or ""),
+        "context": marked("context", context or ""),
+        "standards": marked("standards", state.files.text(layout.STANDARDS) or ""),
+        "carried": carried_block(state.carried),
+    }
 
 
 def change_block(change: Change, label: str) -> str:

@@ -6,23 +6,28 @@ wherever the two differ the files are right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rondel.model.changes import Document
-from rondel.model.commands import command_line
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.review import layout
-from rondel.workflows.review.aggregate import Item, items_of
-from rondel.workflows.review.carry import Carried, Since, carried_of, since_of
+from rondel.workflows.review.aggregate import Item, fingerprint, items_of
 from rondel.workflows.review.change import Change, change_of
 from rondel.workflows.review.dialects import parse_review
-from rondel.workflows.review.evidence import fingerprint
-from rondel.workflows.review.findings import Category
-from rondel.workflows.review.layout import Phase, RoundFiles, round_files
+from rondel.workflows.review.findings import Category, listed_in
+from rondel.workflows.review.layout import (
+    Phase,
+    Resolution,
+    Round,
+    RoundFiles,
+    folders_in,
+    resolve,
+    round_files,
+    round_in,
+)
 from rondel.workflows.review.request import LEAD, REFUTER, Request, request_for, with_settings
 from rondel.workflows.review.responses import (
     CarriedAnswer,
@@ -32,11 +37,20 @@ from rondel.workflows.review.responses import (
     refutation_of,
     responses_of,
 )
-from rondel.workflows.review.result import Attendance, Entry, State, entries_in
-from rondel.workflows.review.rounds import Resolution, Round, folders_in, junk_in, resolve, round_in
-from rondel.workflows.review.signing import Made, made
+from rondel.workflows.review.result import (
+    Attendance,
+    Carried,
+    Entry,
+    FindingState,
+    Made,
+    Since,
+    carried_of,
+    enough,
+    entries_in,
+    made,
+    since_of,
+)
 from rondel.workflows.review.target import Pins, pins_of
-from rondel.workflows.review.weigh import enough
 
 
 @dataclass(frozen=True)
@@ -90,6 +104,11 @@ class ReviewState:
     def has_requirements(self) -> bool:
         """Whether requirements were given."""
         return self.files.exists(layout.REQUIREMENTS)
+
+    def last_complete(self, before: int | None = None) -> Round | None:
+        """The last complete round, of those before round `before`."""
+        done = (r for r in reversed(self.rounds) if r.complete and (before is None or r.number < before))
+        return next(done, None)
 
     # -- the round ----------------------------------------------------------------------
 
@@ -201,14 +220,15 @@ class ReviewState:
     @cached_property
     def change(self) -> Change:
         """The change under review."""
-        return change_of(self.part("change.json"), self.part_text("change.diff") or "")
+        return change_in(self.files, self.at)
 
     @cached_property
     def carried(self) -> tuple[Carried, ...]:
         """The open findings this round must answer."""
         if self.request.round == self.at.number:
             return carried_of(self.request.carried)
-        return carried_of(carried_from(self.files, self.rounds, self.at.number, self.ref.id))
+        last = self.last_complete(self.at.number)
+        return carried_of(_carried_from(self, last) if last else ())
 
     @cached_property
     def since(self) -> Since:
@@ -245,9 +265,7 @@ class ReviewState:
     @cached_property
     def true_quotes(self) -> frozenset[str]:
         """The quotations that were found in the code."""
-        part = self.part("quotes.json")
-        listed = part.get("found") if isinstance(part, dict) else None
-        return frozenset(str(q) for q in listed) if isinstance(listed, list) else frozenset()
+        return frozenset(str(q) for q in listed_in(self.part("quotes.json"), "found"))
 
     @cached_property
     def accepted(self) -> dict[str, str]:
@@ -279,6 +297,11 @@ class ReviewState:
         return found if isinstance(found, dict) else {}
 
 
+def change_in(files: Snapshot, at: RoundFiles) -> Change:
+    """The change that a round reviewed."""
+    return change_of(files.json(at.part("change.json")), files.text(at.part("change.diff")) or "")
+
+
 def entries_of(files: Snapshot, at: RoundFiles) -> tuple[Entry, ...]:
     """The findings of a complete round; of one that another tool wrote, those of its final.md."""
     meta = files.json(at.meta)
@@ -286,22 +309,36 @@ def entries_of(files: Snapshot, at: RoundFiles) -> tuple[Entry, ...]:
         return entries_in(meta)
     parsed = parse_review(files.text(at.final) or "").findings
     named = (replace(f, fingerprint=fingerprint(f)) for f in parsed)
-    return tuple(Entry(Item(f"F{n}", f, ()), State.OPEN, 1) for n, f in enumerate(named, 1))
+    return tuple(Entry(Item(f"F{n}", f, ()), FindingState.OPEN, 1) for n, f in enumerate(named, 1))
 
 
-def carried_from(
-    files: Snapshot, rounds: tuple[Round, ...], before: int, session: str, *, blockers_only: bool = False
-) -> list[Document]:
-    """The open findings of the last complete round before round `before`, as a request carries them."""
-    done = [r for r in rounds if r.complete and r.number < before]
-    if not done:
-        return []
-    last = done[-1]
-    return [
-        {**entry.item.document(), "session": session, "round": last.number}
-        for entry in entries_of(files, last.files)
-        if entry.state.is_open and (not blockers_only or entry.finding.category is Category.BLOCKER)
-    ]
+def carried_into(
+    state: ReviewState, earlier: Iterable[ReviewState]
+) -> tuple[tuple[Document, ...], dict[str, str]]:
+    """The open findings that the next round must answer, and the session, round and commit they come from.
+
+    Those of the session's last complete round; before there is one, the blockers of the last session
+    on the branch that has one.
+    """
+    if last := state.last_complete():
+        return _carried_from(state, last), _origin(state, last)
+    for other in earlier:
+        if other.ref.id != state.ref.id and (last := other.last_complete()):
+            rows = _carried_from(other, last)
+            kept = (r for r in rows if r["category"] == Category.BLOCKER)
+            return tuple(r for r in kept if r["fingerprint"] not in other.accepted), _origin(other, last)
+    return (), {}
+
+
+def _carried_from(state: ReviewState, found: Round) -> tuple[Document, ...]:
+    """The open findings of a round, as a request carries them."""
+    open_ = (entry for entry in entries_of(state.files, found.files) if entry.state.is_open)
+    return tuple({**e.item.document(), "session": state.ref.id, "round": found.number} for e in open_)
+
+
+def _origin(state: ReviewState, found: Round) -> dict[str, str]:
+    pins = pins_of(state.files.json(found.files.part("target.json")))
+    return {"session": state.ref.id, "round": str(found.number), "head": pins.head if pins else ""}
 
 
 def phase_due(state: ReviewState) -> Phase:
@@ -328,89 +365,16 @@ def phase_due(state: ReviewState) -> Phase:
     return Phase.SYNTHESIS if state.files.exists(at.discourse) else Phase.DISCOURSE
 
 
-def problems_in(state: ReviewState) -> tuple[Problem, ...]:
-    """What the files show and should not."""
-    found = []
-    files, document = state.files, state.document
-    if state.is_flat:
-        found.append(
-            Problem(
-                "flat-session",
-                "reviews/",
-                "an old session without rounds; it is shown as such and left alone",
-                "run `rondel review` for a new one; delete the folder when you do not need it",
-            )
-        )
-        return tuple(found)
-    if document is None:
-        damaged = files.exists(layout.STATE)
-        found.append(
-            Problem(
-                "state-damaged" if damaged else "state-missing",
-                layout.STATE,
-                "it is not a JSON object" if damaged else "it is not there",
-                "everything is taken from the files; the next run writes it anew",
-            )
-        )
-    else:
-        found += _disagreements(state, document)
-    found += [
-        Problem(
-            "not-a-round",
-            f"{layout.ROUNDS}/{name}",
-            "it is not a round's folder and not counted",
-            "move it away",
-        )
-        for name in junk_in(files, state.round_folders.values())
-    ]
-    if not state.is_complete and state.lacks_quorum:
-        found.append(
-            Problem(
-                "no-quorum",
-                state.at.reviews,
-                quorum_words(state),
-                f"`{command_line('resume', state.ref.name)}` asks those who are missing",
-            )
-        )
-    return tuple(found)
-
-
-def quorum_words(state: ReviewState) -> str:
-    """Why there is no verdict."""
-    answered, team = state.attendance.answered, state.attendance.team
-    alike: dict[str, list[str]] = {}
-    for name, why in state.attendance.missing.items():
-        alike.setdefault(why, []).append(name)
-    missing = "; ".join(f"{', '.join(names)}: {why}" for why, names in alike.items())
-    return f"only {len(answered)} of {len(team)} reviewers answered, so there is no verdict ({missing})"
-
-
-def _disagreements(state: ReviewState, document: Mapping[str, object]) -> list[Problem]:
-    """Where `state.json` says something else than the files."""
-    found = []
-    said = document.get("current_round")
-    if state.round and said != state.at.number:
-        found.append(
-            Problem(
-                "round-missing" if said not in [*state.round_folders] else "round-behind",
-                layout.STATE,
-                f"current_round is {said!r}; the last round there is {state.at.number}",
-                f"round {state.at.number} is used; the next run corrects it",
-            )
-        )
-    elif state.is_complete and document.get("current_phase") != Phase.COMPLETE:
-        found.append(
-            Problem(
-                "round-complete",
-                layout.STATE,
-                f"current_phase is {document.get('current_phase')!r}, but {state.at.final} is there",
-                "the round counts as complete; the next run corrects it",
-            )
-        )
-    return found
-
-
-def reviews_are_gone(state: ReviewState) -> bool:
-    """Whether `state.json` says the reviews are under way and none is there: an error when nobody works."""
-    said = (state.document or {}).get("current_phase")
-    return said == Phase.REVIEWS and not state.is_complete and not state.reviewed and not state.is_flat
+def noted(document: Document, session: str, due: tuple[Phase, int], now: str, *, began: str = "") -> Document:
+    """`state.json` with the phase and the round that are due; whatever else it holds stays."""
+    phase, number = due
+    return {
+        **document,
+        "session_id": document.get("session_id") or session,
+        "status": document.get("status") or "active",
+        "current_phase": phase.value,
+        "phase_number": phase.number,
+        "current_round": number,
+        "started_at": document.get("started_at") or began or now,
+        "updated_at": now,
+    }

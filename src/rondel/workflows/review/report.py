@@ -1,18 +1,34 @@
-"""The documents of a round, for people: context.md, discourse.md, final.md."""
+"""What people are shown of a round: context.md, discourse.md, final.md, its progress and its conclusion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from rondel.workflows.review.carry import Carried
-from rondel.workflows.review.change import Change, listed
+from rondel.model.changes import Document, Json
+from rondel.model.conclusion import Conclusion
+from rondel.model.times import parse_time
+from rondel.workflows.review.change import Change
+from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.findings import Category, Finding
-from rondel.workflows.review.markdown import cell, demoted, fenced, inline, quoted
+from rondel.workflows.review.layout import Phase
+from rondel.workflows.review.markdown import cell, counted, demoted, fenced, first_of, inline, listed, quoted
+from rondel.workflows.review.read import ReviewState, phase_due
 from rondel.workflows.review.responses import Response, Ruling, Verb
-from rondel.workflows.review.result import Attendance, Entry, Question, Result, State
+from rondel.workflows.review.result import (
+    Attendance,
+    Carried,
+    Entry,
+    FindingState,
+    Made,
+    Question,
+    Result,
+    Standing,
+    Verdict,
+    Weighed,
+)
 from rondel.workflows.review.target import Pins
-from rondel.workflows.review.weigh import Standing, Verdict, Weighed
 
 UNSHOWN_MAX = 1_000  # files in the list of those that nobody was shown; round-meta.json has all
 QUICK = "This was a quick review: fewer reviewers, no discourse and no refuters."
@@ -143,7 +159,7 @@ def render_final(about: About, result: Result, attendance: Attendance, prose: st
 def unshown_words(change: Change) -> str:
     """How many files no reviewer was shown."""
     number = len(change.unshown)
-    return f"{_counted(number, 'changed file')} {'were' if number != 1 else 'was'} shown to no reviewer"
+    return f"{counted(number, 'changed file')} {'were' if number != 1 else 'was'} shown to no reviewer"
 
 
 def _unshown(change: Change) -> str:
@@ -159,9 +175,9 @@ def why(result: Result) -> str:
     blockers = result.counts["blockers"]
     asked = sum(q.about_requirements for q in result.questions)
     if result.verdict is Verdict.REQUEST_CHANGES:
-        return f"{_counted(blockers, 'open blocker')}."
+        return f"{counted(blockers, 'open blocker')}."
     if result.verdict is Verdict.NEEDS_DISCUSSION:
-        open_ = [f"{_counted(asked, 'open question')} about the requirements"] if asked else []
+        open_ = [f"{counted(asked, 'open question')} about the requirements"] if asked else []
         open_ += ["analysers failed on changed files"] if any(q.is_failure for q in result.questions) else []
         return f"No blocker, but {' and '.join(open_)}."
     return "No open blocker."
@@ -179,7 +195,7 @@ def _found(number: int, entry: Entry) -> str:
         facts.append("style")
     if not finding.verified and not entry.carried_from:
         facts.append("unverified: its quotation is not in the change")
-    if entry.state is State.REOPENED:
+    if entry.state is FindingState.REOPENED:
         facts.append("reopened")
     if entry.carried_from:
         facts.append(f"carried from {entry.carried_from}: {cell(entry.reason, 200)}")
@@ -251,20 +267,16 @@ def prose_by_code(result: Result, attendance: Attendance, findings: Mapping[str,
     most = sorted(places, key=lambda p: (-places[p], p))[:5]
     total = sum(len(f) for f in findings.values())
     open_ = (
-        f"{_counted(counts['blockers'], 'blocker')}, {counts['should_fix']} to fix, "
-        f"{_counted(counts['suggestions'], 'suggestion')}"
+        f"{counted(counts['blockers'], 'blocker')}, {counts['should_fix']} to fix, "
+        f"{counted(counts['suggestions'], 'suggestion')}"
     )
-    lines = [f"Findings of {_counted(len(attendance.answered), 'reviewer')}: {total}. Open: {open_}."]
+    lines = [f"Findings of {counted(len(attendance.answered), 'reviewer')}: {total}. Open: {open_}."]
     if most:
         lines.append("Most are in " + ", ".join(f"`{p}` ({places[p]})" for p in most) + ".")
-    fixed = sum(e.state is State.FIXED for e in result.entries)
+    fixed = sum(e.state is FindingState.FIXED for e in result.entries)
     if fixed:
-        lines.append(f"{_counted(fixed, 'finding')} of earlier rounds {'are' if fixed != 1 else 'is'} fixed.")
+        lines.append(f"{counted(fixed, 'finding')} of earlier rounds {'are' if fixed != 1 else 'is'} fixed.")
     return " ".join(lines)
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 def guidance_by_code(change: Change) -> str:
@@ -273,3 +285,137 @@ def guidance_by_code(change: Change) -> str:
     if not largest:
         return "The change touches no file that can be shown."
     return "No model leads this review. The largest changes:\n\n" + listed([f.line() for f in largest])
+
+
+# -- progress of a round ---------------------------------------------------------------------
+
+
+_MARKS = {"done": "x", "due": ">", "open": " "}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where the last round is. `seconds` is the time of this round, until now or until it was complete."""
+
+    session: str
+    round: int
+    complete: bool
+    phase: Phase
+    phases: tuple[tuple[Phase, str], ...]  # done, due, open
+    reviewers: tuple[tuple[str, str], ...]  # answered, missing, asked
+    seconds: float | None
+    verdict: str | None
+
+    def lines(self) -> tuple[str, ...]:
+        """For a person: the round and its time, the phases, the reviewers."""
+        taken = "" if self.seconds is None else f", {self.seconds:.0f} s"
+        phases = (f"[{_MARKS[state]}] {phase.number} {phase.value}" for phase, state in self.phases)
+        reviewers = (f"    {name}: {state}" for name, state in self.reviewers)
+        verdict = (f"verdict: {self.verdict}",) if self.verdict else ()
+        return (f"round {self.round}{taken}", *phases, *reviewers, *verdict)
+
+    def document(self) -> Document:
+        """As JSON."""
+        phases: list[Json] = [{"number": p.number, "name": p.value, "state": s} for p, s in self.phases]
+        reviewers: list[Json] = [{"name": n, "state": s} for n, s in self.reviewers]
+        return {
+            "session": self.session,
+            "round": self.round,
+            "complete": self.complete,
+            "phase": self.phase.value,
+            "phase_number": self.phase.number,
+            "phases": phases,
+            "reviewers": reviewers,
+            "seconds": self.seconds,
+            "verdict": self.verdict,
+        }
+
+
+def progress_of(state: ReviewState, now: datetime) -> Progress:
+    """The view of the last round, from its files alone."""
+    due = phase_due(state)
+    phases = tuple((p, _state(p, due)) for p in Phase)
+    reviewers = tuple((name, _answer(state, name)) for name in state.attendance.team)
+    if state.is_complete:
+        reviewers = tuple((n, s) for n, s in reviewers if s != "asked")
+    verdict = state.meta.get("verdict")
+    if state.is_complete and not state.meta:  # another tool's round: what its final.md says
+        verdict = parse_review(state.files.text(state.at.final) or "").verdict
+    return Progress(
+        state.ref.name,
+        state.at.number,
+        state.is_complete,
+        due,
+        phases,
+        reviewers,
+        _seconds(state, now),
+        verdict if isinstance(verdict, str) else None,
+    )
+
+
+def _state(phase: Phase, due: Phase) -> str:
+    if phase.number < due.number or due is Phase.COMPLETE:
+        return "done"
+    return "due" if phase is due else "open"
+
+
+def _answer(state: ReviewState, name: str) -> str:
+    if name in state.reviewed:
+        return "answered"
+    return "missing" if name in state.missing else "asked"
+
+
+def _seconds(state: ReviewState, now: datetime) -> float | None:
+    """From the round's opening, not the session's."""
+    meta = state.meta
+    begun = parse_time(meta.get("started_at")) or parse_time(state.request.opened_at)
+    if begun is None and len(state.rounds) <= 1:
+        begun = parse_time((state.document or {}).get("started_at"))
+    ended = parse_time(meta.get("completed_at")) if state.is_complete else now
+    return None if begun is None or ended is None else max(0.0, (ended - begun).total_seconds())
+
+
+# -- what a round came to --------------------------------------------------------------------
+
+
+NAMED_MAX = 20
+
+
+def conclusion(state: ReviewState) -> Conclusion:
+    """The final review of the round, once it is complete; an approval only where Rondel made it."""
+    if state.is_flat:
+        final = state.files.text("final.md") or ""
+        return Conclusion(approved=False, document=final, notes=("final.md is not made by Rondel",))
+    if not state.is_complete:
+        return Conclusion(fields=_fields(state))
+    here = state.made is Made.HERE
+    words = f"{state.at.final} is {state.made}; it counts as the round's end and is no approval"
+    return Conclusion(
+        approved=here and state.meta.get("verdict") == "APPROVE",
+        document=state.files.text(state.at.final) or "",
+        notes=(*(() if here else (words,)), *_unshown_note(state)),
+        fields=_fields(state),
+    )
+
+
+def _fields(state: ReviewState) -> dict[str, object]:
+    complete = state.is_complete
+    meta = state.meta if complete else {}
+    return {
+        "round": state.at.number,
+        "complete": complete,
+        "verdict": meta.get("verdict"),
+        "counts": meta.get("synthesis_counts"),
+        "not_looked_at": meta.get("not_looked_at") or [],
+        "final": f"{state.ref.folder}/{state.at.final}" if complete else None,
+        "made_by_rondel": state.made is Made.HERE if complete else None,
+    }
+
+
+def _unshown_note(state: ReviewState) -> tuple[str, ...]:
+    """Which files nobody was shown, in one line."""
+    found = state.change.unshown
+    if not found:
+        return ()
+    names = first_of([f"{file.path} ({file.kind.value})" for file in found], NAMED_MAX)
+    return (" ".join(f"{unshown_words(state.change)}: {names}".splitlines()),)

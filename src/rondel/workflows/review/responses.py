@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from rondel.model.changes import Document, Json
 from rondel.model.replies import fenced_json
-from rondel.workflows.review.findings import clean, one_line, place
+from rondel.workflows.review.findings import clean, listed_in, one_line, place
 
 TEXT_MAX = 2_000
 RESPONSES_MAX = 200
@@ -54,14 +54,8 @@ class Response:
     reviewer: str = ""
 
     def document(self) -> Document:
-        """As in the part."""
-        return {
-            "finding": self.finding,
-            "verb": self.verb.value,
-            "reason": self.reason,
-            "evidence": self.evidence,
-            "file": self.file,
-        }
+        """As in the part, whose name says who responded."""
+        return {name: value for name, value in asdict(self).items() if name != "reviewer"}
 
 
 @dataclass(frozen=True)
@@ -77,14 +71,9 @@ class Refutation:
 
     def document(self) -> Document:
         """As in the part."""
-        shown: Document = {
-            "verdict": self.ruling.value,
-            "reason": self.reason,
-            "evidence": self.evidence,
-            "file": self.file,
-            "by": self.by,
-        }
-        return shown | {"missing": self.missing} if self.missing else shown
+        rest = asdict(self)
+        verdict = rest.pop("ruling")
+        return {"verdict": verdict, **{k: v for k, v in rest.items() if k != "missing" or v}}
 
 
 @dataclass(frozen=True)
@@ -143,9 +132,8 @@ def _response(item: object, reviewer: str, known: set[str]) -> tuple[Response | 
 
 def responses_of(document: object, reviewer: str, known: Iterable[str]) -> tuple[Response, ...]:
     """The responses in a part."""
-    items = document.get("responses") if isinstance(document, dict) else None
     names = set(known)
-    read = (_response(item, reviewer, names)[0] for item in (items if isinstance(items, list) else ()))
+    read = (_response(item, reviewer, names)[0] for item in listed_in(document, "responses"))
     return tuple(r for r in read if r is not None)
 
 
@@ -196,11 +184,9 @@ def refutation_of(document: object) -> Refutation | None:
 
 def parse_answers(text: str, reviewer: str, known: Iterable[str]) -> tuple[CarriedAnswer, ...]:
     """What a reviewer's answer says about the findings of earlier rounds. Silence is no answer."""
-    read = fenced_json(text)
-    items = read.value.get("carried") if isinstance(read.value, dict) else None
     names = set(known)
     found: dict[str, CarriedAnswer] = {}
-    for item in items[:ANSWERS_MAX] if isinstance(items, list) else ():
+    for item in listed_in(fenced_json(text).value, "carried")[:ANSWERS_MAX]:
         if not isinstance(item, dict):
             continue
         finding = one_line(item.get("finding"), 20).upper()

@@ -1,32 +1,136 @@
-"""The result of a round as a value: what is open, what is settled, the verdict. Rendered elsewhere."""
+"""What a round comes to, as values: weights, old findings that are settled, the verdict, `round-meta.json`.
+
+How they come about is in `judge`, how they are shown in `report`. A `final.md` makes a round complete,
+whoever wrote it: so the document says. An approval is only what Rondel made: `round-meta.json` names the
+digest of the final review and carries the session's mark, so that neither can be written, or changed,
+by the way.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from rondel.model.changes import Document, Json
+from rondel.model.digests import digest
+from rondel.model.marks import signature, unsigned
+from rondel.model.snapshot import Snapshot
 from rondel.workflows.review.aggregate import Item, item_of
-from rondel.workflows.review.carry import Settled
-from rondel.workflows.review.findings import Category, Finding
-from rondel.workflows.review.markdown import bullets, section
-from rondel.workflows.review.responses import Answer
-from rondel.workflows.review.weigh import Standing, Verdict, Weighed, verdict
+from rondel.workflows.review.findings import Category, Finding, listed_in
+from rondel.workflows.review.layout import RoundFiles
+from rondel.workflows.review.responses import Answer, Refutation
 
 FAILED = "Could not be checked: "  # how a question of checks begins where an analyser failed
 NO_PRAISE = "Analysers do not praise."
+FINAL, MARK = "final_sha256", "mark"
 _REQUIREMENT = re.compile(
     r"\b(requirements?|spec(s|ification)?|acceptance|user stor(y|ies)|ticket)\b", re.IGNORECASE
 )
 _CODE = re.compile(r"`[^`]*`|(?<![^\s`])[^\s`]*?\w\.\w\S*")  # a name in code, a file
-_NO_QUESTION = re.compile(
-    r"\W*(?:none|nothing|n/a|no (?:[\w-]+ ){0,2}(?:questions?|clarifications?))\b[^?]*", re.IGNORECASE
-)
 
 
-class State(StrEnum):
+class Verdict(StrEnum):
+    """What the review says about the change."""
+
+    APPROVE = "APPROVE"
+    REQUEST_CHANGES = "REQUEST CHANGES"
+    NEEDS_DISCUSSION = "NEEDS DISCUSSION"
+
+
+class Standing(StrEnum):
+    """What is left of a finding after the discourse."""
+
+    SUPPORTED = "supported"
+    DISPUTED = "disputed"  # challenged, nobody defended it, nothing left of its weight
+    REFUTED = "refuted"  # by a quotation that is really there
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A finding with its weight and how it came about."""
+
+    item: Item
+    weight: int
+    standing: Standing
+    agreed: tuple[str, ...] = ()
+    challenged: tuple[str, ...] = ()
+    defended: bool = False
+    refutation: Refutation | None = None
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the change must not go in with it."""
+        return self.standing is Standing.SUPPORTED and self.item.finding.category is Category.BLOCKER
+
+
+@dataclass(frozen=True)
+class Carried:
+    """An open finding of an earlier round."""
+
+    id: str  # C1
+    item: Item
+    session: str = ""
+    round: int = 0  # the round it comes from
+
+    @property
+    def finding(self) -> Finding:
+        """What it says."""
+        return self.item.finding
+
+
+def carried_of(documents: Iterable[object]) -> tuple[Carried, ...]:
+    """The old findings in a request, numbered C1, C2 and so on."""
+    rows = []
+    for document in documents:
+        item = item_of(document)
+        if item is not None and isinstance(document, dict):
+            number = document.get("round")
+            rows.append((item, str(document.get("session", "")), number if isinstance(number, int) else 0))
+    return tuple(
+        Carried(f"C{n}", replace(item, id=f"C{n}"), session, number)
+        for n, (item, session, number) in enumerate(rows, 1)
+    )
+
+
+@dataclass(frozen=True)
+class Since:
+    """What the repository shows about old findings, compared with the round they come from."""
+
+    known: bool = False  # that round's commit is still there
+    touched: frozenset[str] = frozenset()
+    present: Mapping[str, bool | None] = field(default_factory=dict)  # by fingerprint: its quotation is there
+    diff: str = ""
+
+
+def since_of(document: object) -> Since:
+    """What a probe found, from its part."""
+    if not isinstance(document, dict):
+        return Since()
+    present = document.get("present")
+    rows = present.items() if isinstance(present, dict) else ()
+    return Since(
+        known=document.get("known") is True,
+        touched=frozenset(str(p) for p in listed_in(document, "touched")),
+        present={str(k): v for k, v in rows if v is None or isinstance(v, bool)},
+        diff=str(document.get("diff") or ""),
+    )
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of an old finding, and who says so."""
+
+    carried: Carried
+    answer: Answer
+    reason: str
+    by: str
+    same_as: str = ""  # the finding of this round that says the same
+
+
+class FindingState(StrEnum):
     """What a finding is after a round."""
 
     OPEN = "open"
@@ -38,7 +142,7 @@ class State(StrEnum):
     @property
     def is_open(self) -> bool:
         """Whether the next round must answer it."""
-        return self in (State.OPEN, State.REOPENED)
+        return self in (FindingState.OPEN, FindingState.REOPENED)
 
 
 @dataclass(frozen=True)
@@ -46,7 +150,7 @@ class Entry:
     """A finding with what it is after the round."""
 
     item: Item
-    state: State
+    state: FindingState
     weight: int
     reason: str = ""
     weighed: Weighed | None = None
@@ -78,11 +182,16 @@ def entry_of(document: object) -> Entry | None:
     state, weight = document.get("state"), document.get("weight")
     return Entry(
         item,
-        State(state) if state in set(State) else State.OPEN,
+        FindingState(state) if state in set(FindingState) else FindingState.OPEN,
         weight if isinstance(weight, int) else 1,
         str(document.get("reason") or ""),
         carried_from=str(document.get("carried_from") or ""),
     )
+
+
+def entries_in(meta: object) -> tuple[Entry, ...]:
+    """The entries of a `round-meta.json`."""
+    return tuple(e for item in listed_in(meta, "findings") if (e := entry_of(item)) is not None)
 
 
 @dataclass(frozen=True)
@@ -138,79 +247,15 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """See `weigh.verdict`."""
+        """See `verdict`."""
         return verdict(self.counts["blockers"], sum(q.is_open for q in self.questions))
 
 
-def result_of(
-    weighed: Sequence[Weighed],
-    settled: Sequence[Settled],
-    accepted: Mapping[str, str],
-    before: Iterable[Entry],
-    reviews: Mapping[str, str],
-    checkers: Container[str] = (),
-) -> Result:
-    """The result of a round. `before` are the entries of all earlier rounds, oldest first.
-
-    `checkers` are the reviewers that are no models: only of them it is known what a failure is.
-    """
-    last = {name: e.state for e in before for name in e.item.names}
-    entries = [_of_weighed(w, accepted, last) for w in weighed]
-    entries += [_of_settled(s) for s in settled if not s.same_as]
-    order = list(Category)
-    entries.sort(key=lambda e: (order.index(e.finding.category), -e.weight, not e.item.kept))
-    return Result(
-        tuple(entries),
-        tuple(settled),
-        tuple(
-            Question(name, text, name in checkers)
-            for name in sorted(reviews)
-            for text in _list(reviews[name], "question")
-            if not _NO_QUESTION.fullmatch(text)
-        ),
-        tuple(
-            Question(name, text)
-            for name in sorted(reviews)
-            for text in _list(reviews[name], "what work")
-            if text != NO_PRAISE
-        ),
-    )
-
-
-def _list(review: str, heading: str) -> list[str]:
-    return [text[:500] for text in bullets(section(review, heading), items_max=10)]
-
-
-def _of_weighed(weighed: Weighed, accepted: Mapping[str, str], last: Mapping[str, State]) -> Entry:
-    item = weighed.item
-    if item.fingerprint in accepted:
-        return Entry(item, State.ACCEPTED, weighed.weight, accepted[item.fingerprint], weighed)
-    if weighed.standing is not Standing.SUPPORTED:
-        reason = weighed.refutation.reason if weighed.refutation else "challenged, and nobody defended it"
-        return Entry(item, State.REFUTED, weighed.weight, reason, weighed)
-    again = last.get(item.fingerprint) in (State.FIXED, State.REFUTED)
-    return Entry(item, State.REOPENED if again else State.OPEN, weighed.weight, weighed=weighed)
-
-
-_STATES = {
-    Answer.FIXED: State.FIXED,
-    Answer.REFUTED: State.REFUTED,
-    Answer.ACCEPTED: State.ACCEPTED,
-    Answer.STILL_OPEN: State.OPEN,
-}
-
-
-def _of_settled(settled: Settled) -> Entry:
-    old = settled.carried
-    origin = f"{old.session} round {old.round}".strip()
-    return Entry(old.item, _STATES[settled.answer], 1, settled.reason, carried_from=origin)
-
-
-def entries_in(meta: object) -> tuple[Entry, ...]:
-    """The entries of a `round-meta.json`."""
-    listed = meta.get("findings") if isinstance(meta, dict) else None
-    read = (entry_of(item) for item in (listed if isinstance(listed, list) else ()))
-    return tuple(e for e in read if e is not None)
+def verdict(blockers: int, questions: int) -> Verdict:
+    """The verdict: supported or carried blockers first, then questions that must be answered."""
+    if blockers:
+        return Verdict.REQUEST_CHANGES
+    return Verdict.NEEDS_DISCUSSION if questions else Verdict.APPROVE
 
 
 @dataclass(frozen=True)
@@ -225,6 +270,14 @@ class Attendance:
     def answered(self) -> tuple[str, ...]:
         """Those who answered."""
         return tuple(name for name in self.team if name not in self.missing)
+
+
+def enough(answered: int, team: int) -> bool:
+    """Whether as many reviewers answered as a verdict needs: at least half, and at least one."""
+    return answered > 0 and 2 * answered >= team
+
+
+# -- round-meta.json -----------------------------------------------------------------------
 
 
 def meta_document(
@@ -266,3 +319,35 @@ def meta_document(
         "carried": settled,
         "questions": [{"reviewer": q.reviewer, "text": q.text} for q in result.questions],
     }
+
+
+class Made(StrEnum):
+    """Who made a final review."""
+
+    HERE = "made by Rondel"
+    CHANGED = "changed since Rondel made it"
+    ELSEWHERE = "not made by Rondel"
+
+
+def signed(files: Snapshot, at: RoundFiles, meta: Document, final: bytes) -> Document:
+    """The account of a round with the digest of its final review, and the session's mark for both."""
+    whole: Document = {**meta, FINAL: digest(final)}
+    mark = _mark(files, at, whole)
+    return {**whole, MARK: mark} if mark is not None else whole
+
+
+def made(files: Snapshot, at: RoundFiles) -> Made:
+    """Who made the final review of a round."""
+    meta = files.json(at.meta)
+    if isinstance(meta, dict) and MARK in meta:
+        rest = {k: v for k, v in meta.items() if k != MARK}
+        if meta[MARK] == _mark(files, at, rest):
+            return Made.HERE if files.digest(at.final) == meta.get(FINAL) else Made.CHANGED
+    ended = meta.get("completed_at") if isinstance(meta, dict) else None
+    older = unsigned(files, ended) and files.exists(at.part("aggregation.json"))  # of the version before
+    return Made.HERE if older else Made.ELSEWHERE
+
+
+def _mark(files: Snapshot, at: RoundFiles, meta: Document) -> str | None:
+    whole = json.dumps(meta, sort_keys=True, ensure_ascii=True)
+    return signature(files, "review", str(at.number), digest(whole))

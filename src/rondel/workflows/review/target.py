@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from rondel.errors import GitError, NothingToDo, RondelError, UsageError
+from rondel.model.changes import Document
 from rondel.model.jsons import parse_json
 from rondel.model.refs import BRANCHES, END, branch_in, branch_or_none, commit_or_none, is_commit
 from rondel.model.workflow import Look
 from rondel.workflows.review.layout import RONDEL, SESSIONS
+from rondel.workflows.review.markdown import first_of
 
 NAMED_MAX = 10
 DEFAULT_BASES = (  # in full: a tag that somebody else's remote brought may have any short name
@@ -64,10 +66,6 @@ class Target:
             case Kind.PR:
                 return f"pull request {self.number}"
 
-    def document(self) -> dict[str, object]:
-        """As JSON; `target_of` reads it back."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Pins:
@@ -81,10 +79,10 @@ class Pins:
     number: int = 0
     left_out: tuple[str, ...] = ()  # changed files whose filter may not run: nobody knows what is new in them
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> Document:
         """As JSON without the diff, which is a file of its own."""
-        words = {k: v for k, v in asdict(self).items() if k != "left_out"}
-        return words | {"given": bool(self.given)}
+        shown = {k: v for k, v in asdict(self).items() if k != "left_out"}
+        return shown | {"given": bool(self.given)}
 
 
 def reviewed_paths(base: str, head: str, look: Look) -> tuple[str, ...]:
@@ -205,10 +203,10 @@ def pin(target: Target, look: Look, *, given: str = "", dry: bool = False) -> Pi
         case Kind.WORK:
             base = _fork(target.base, here, look) if target.base else _default_base(here, look)
             left_out = _unfiltered(look)
-            head = _work_commit(here, look, left_out, dry=dry)
+            head = _snapshot(here, "work", look, left_out, dry=dry)
             return Pins(base, head, branch_of(look), str(target), left_out=left_out)
         case Kind.STAGED:
-            return Pins(here, _index_commit(here, look, dry=dry), branch_of(look), str(target))
+            return Pins(here, _snapshot(here, "index", look, dry=dry), branch_of(look), str(target))
         case Kind.RANGE:
             return _pin_range(target, look)
         case Kind.DIFF:
@@ -317,17 +315,11 @@ def _unfiltered(look: Look) -> tuple[str, ...]:
     return look.unfiltered([name for name in changed if name])
 
 
-def _work_commit(head: str, look: Look, left_out: Sequence[str], *, dry: bool) -> str:
-    return _snapshot(head, "work", look, [f":(top,literal){name}" for name in left_out], dry=dry)
-
-
-def _index_commit(head: str, look: Look, *, dry: bool) -> str:
-    return _snapshot(head, "index", look, dry=dry)
-
-
 def _snapshot(head: str, what: str, look: Look, left_out: Sequence[str] = (), *, dry: bool) -> str:
+    """A commit of the tracked files (`work`) or of what is staged (`index`)."""
     mode = "dry" if dry else "keep"
-    argv = ["sh", "-c", _SNAPSHOT, "rondel", head, mode, what, *_places(look), *left_out]
+    specs = [f":(top,literal){name}" for name in left_out]
+    argv = ["sh", "-c", _SNAPSHOT, "rondel", head, mode, what, *_places(look), *specs]
     entries = look.git("ls-files", "-z", "--stage").split("\0")
     links = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
     if any("\ufffd" in link for link in links):
@@ -384,9 +376,8 @@ def _gh(look: Look, *args: str) -> str:
 
 def without_filter(names: Sequence[str]) -> str:
     """What to say about files that are not part of a review because their filter may not run."""
-    shown = ", ".join(map(repr, names[:NAMED_MAX]))
-    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-    return f"not part of this review: {shown}{more}, whose filter is not in your own git configuration"
+    shown = first_of([repr(name) for name in names], NAMED_MAX)
+    return f"not part of this review: {shown}, whose filter is not in your own git configuration"
 
 
 def nothing(target: Target, left_out: Sequence[str] = ()) -> NothingToDo:

@@ -1,39 +1,29 @@
-"""The workflow `review`: its pure functions under the names of the contract."""
+"""The workflow `review` under the names of the contract, and a session in short: status, problems, next."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from rondel.errors import RondelError
-from rondel.model.actions import Action, Ask, Probe
+from typing_extensions import override
+
 from rondel.model.changes import Change
 from rondel.model.commands import command_line
 from rondel.model.conclusion import Conclusion
-from rondel.model.outcomes import Outcome
 from rondel.model.rules import HARMLESS, LOWER, Mark, Rule, more_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
-from rondel.workflows.review import apply, asking, layout, plan, probes
-from rondel.workflows.review.conclusion import conclusion
-from rondel.workflows.review.layout import Phase
-from rondel.workflows.review.progress import progress_of
-from rondel.workflows.review.read import (
-    ReviewState,
-    phase_due,
-    problems_in,
-    quorum_words,
-    reviews_are_gone,
-)
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
+from rondel.workflows.review import layout
+from rondel.workflows.review.layout import Phase, junk_in, round_in
+from rondel.workflows.review.read import ReviewState, phase_due
+from rondel.workflows.review.report import conclusion, progress_of
 from rondel.workflows.review.request import SETTINGS, requests_in
-from rondel.workflows.review.rounds import round_in
-from rondel.workflows.review.signing import Made, made
-from rondel.workflows.review.standards import look_at_standards
-from rondel.workflows.review.target import pin, target_of
+from rondel.workflows.review.result import Made, made
+from rondel.workflows.review.reviewing import ask_again
+from rondel.workflows.review.steps import steps
 
 if TYPE_CHECKING:
     import click
@@ -44,15 +34,6 @@ LOOKED_UP = (
     *("aggregation.json", "quotes.json", "moved.json"),
 )
 STEPS = 7  # standards, change, context, aggregation, discourse, synthesis, final; and one per reviewer
-STEPS_BEFORE = {
-    Phase.CONTEXT: 0,
-    Phase.CHANGE_CONTEXT: 1,
-    Phase.ANALYSIS: 2,
-    Phase.REVIEWS: 3,
-    Phase.AGGREGATION: 3,
-    Phase.DISCOURSE: 4,
-    Phase.SYNTHESIS: 5,
-}
 
 
 class Review(Workflow[ReviewState]):
@@ -60,12 +41,14 @@ class Review(Workflow[ReviewState]):
 
     name: ClassVar[str] = "review"
     order: ClassVar[int] = 1
+    goes_without: ClassVar[bool] = True  # whoever is at hand can review
     fallback: ClassVar[str] = "checks"
     programs: ClassVar[Mapping[str, str]] = {
         "gh": "`rondel review post` and reviews of pull requests need it"
     }
     own_paths: ClassVar[tuple[str, ...]] = (f"{layout.SESSIONS}/**",)
 
+    @override
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
         """Every folder of reviews that ever got an artifact."""
         for name in sorted(n[:-1] for n in repo.names(layout.SESSIONS) if n.endswith("/")):
@@ -73,53 +56,26 @@ class Review(Workflow[ReviewState]):
             if layout.day_of(name) and _has_artifact(repo, folder):
                 yield SessionRef(self.name, name, folder)
 
+    @override
     def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> ReviewState:
-        """See `ReviewState`."""
         return ReviewState(ref, files, given)
 
-    def plan(self, state: ReviewState) -> Iterable[Action]:
-        """See `plan`."""
-        return plan.plan(state)
+    @override
+    def steps(self, state: ReviewState) -> Iterable[Step[ReviewState]]:
+        return steps(state)
 
-    def prompt(self, state: ReviewState, ask: Ask) -> str:
-        """See `asking`."""
-        return asking.prompt(state, ask)
-
-    def check(self, state: ReviewState, ask: Ask, text: str) -> str | None:
-        """See `asking`."""
-        return asking.check(state, ask, text)
-
-    def apply(self, state: ReviewState, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """See `apply`."""
-        return apply.apply(state, action, outcome)
-
+    @override
     def control(self, state: ReviewState, word: str, at: datetime) -> Sequence[Change]:
         """To try again is to ask the reviewers who did not answer, when too few did."""
-        return apply.again(state) if word == "retry" else ()
+        return ask_again(state) if word == "retry" else ()
 
-    def probe(self, probe: Probe, look: Look) -> object:
-        """See `probes`."""
-        match probe.name, probe.args:
-            case "standards", (configured, base):
-                return look_at_standards(configured, base, look)
-            case "target", (asked,):
-                return pin(target_of(json.loads(asked)), look)
-            case "change", (base, head):
-                return probes.look_at_change(base, head, look)
-            case "since", (before, head, asked):
-                findings = [(str(n), str(f), str(q)) for n, f, q in json.loads(asked)]
-                return probes.look_since(before, head, findings, look)
-            case "quotes", (head, asked):
-                return probes.look_for_quotes(head, [(str(f), str(q)) for f, q in json.loads(asked)], look)
-            case "moved", (asked, base, head):
-                return probes.look_moved(target_of(json.loads(asked)), base, head, look)
-        raise RondelError(f"the review has no probe {probe.name!r}")
-
+    @override
     def documents(self, state: ReviewState) -> Iterable[str]:
         """`state.json`, and what the last rounds came to: the next one carries on from it."""
         last = list(state.round_folders.items())[-ROUNDS_GUARDED:]
         return (layout.STATE, *(round_in(state.files, *found).files.meta for found in last))
 
+    @override
     def frozen(self, state: ReviewState) -> Iterable[str]:
         """The complete rounds."""
         for found in state.rounds:
@@ -127,6 +83,7 @@ class Review(Workflow[ReviewState]):
                 yield found.files.folder
                 yield found.files.part("").rstrip("/")
 
+    @override
     def looked_up(self, state: ReviewState) -> Iterable[str]:
         """What was seen of the change in the round under way, and what follows from that without asking.
 
@@ -139,10 +96,12 @@ class Review(Workflow[ReviewState]):
         for name in (*pinned, *LOOKED_UP):
             yield state.at.part(name)
 
+    @override
     def details(self, state: ReviewState, at: datetime) -> Sequence[str]:
         """The phases, the reviewers in this round and the time of this round."""
         return progress_of(state, at).lines()
 
+    @override
     def artifact(self, state: ReviewState, number: int | None) -> str | None:
         """The final review of a round, or of the last complete one."""
         done = [r for r in state.rounds if r.complete and number in (None, r.number)]
@@ -150,19 +109,18 @@ class Review(Workflow[ReviewState]):
             return done[-1].files.final
         return "final.md" if state.is_flat and state.files.exists("final.md") else None
 
-    goes_without = True  # whoever is at hand can review
-
+    @override
     def judges(self, state: ReviewState) -> tuple[str, str] | None:
-        """See `Workflow`. A diff in a file has no base."""
+        """A diff in a file has no base."""
         pins = state.pins
         return None if pins is None or state.is_given else (pins.base, pins.head)
 
+    @override
     def settings(self) -> Mapping[str, object]:
-        """`[review]`."""
         return SETTINGS
 
+    @override
     def rules(self) -> Mapping[str, Rule]:
-        """See `Workflow`."""
         return {
             "team": Rule(Mark.HARMLESS, yields=True),
             "context": HARMLESS,
@@ -171,16 +129,17 @@ class Review(Workflow[ReviewState]):
             "rounds_max": Rule(Mark.STRICTER, more_or_none),
         }
 
+    @override
     def commands(self) -> click.Group:
-        """See `Workflow`."""
         from rondel.workflows.review.commands import command
 
         return command
 
+    @override
     def summary(self, state: ReviewState) -> Summary:
         """A session in short."""
         phase = phase_due(state)
-        problems = problems_in(state)
+        problems = tuple(problems_in(state))
         status, waiting_for = _status(state)
         if status is Status.FAILED and reviews_are_gone(state):
             problems = (*problems, _gone(state))
@@ -199,10 +158,11 @@ class Review(Workflow[ReviewState]):
             foreign=_foreign(state),
         )
 
+    @override
     def conclusion(self, state: ReviewState) -> Conclusion:
-        """See `conclusion`."""
         return conclusion(state)
 
+    @override
     def document(self, state: ReviewState) -> dict[str, object]:
         """`state.json` after reconciliation, and what follows from the files."""
         return document_of(state, phase_due(state))
@@ -254,7 +214,8 @@ def _progress(state: ReviewState, phase: Phase) -> tuple[int, int]:
         total = STEPS + len(state.reviewed)
         return total, total
     team = len(state.attendance.team)
-    return STEPS_BEFORE[phase] + team - len(state.asked), STEPS + team
+    before = phase.number - 1 - (phase.number > Phase.REVIEWS.number)  # the reviews are counted one by one
+    return before + team - len(state.asked), STEPS + team
 
 
 def _updated(document: Mapping[str, object]) -> datetime | None:
@@ -303,3 +264,67 @@ def document_of(state: ReviewState, phase: Phase) -> dict[str, object]:
 def reviewers_in(files: Snapshot, folder: str) -> list[str]:
     """Who reviewed in a round."""
     return sorted(name.removesuffix(".md") for name in files.names(folder) if name.endswith(".md"))
+
+
+def problems_in(state: ReviewState) -> Iterator[Problem]:
+    """What the files show and should not."""
+    if state.is_flat:
+        yield Problem(
+            "flat-session",
+            "reviews/",
+            "an old session without rounds; it is shown as such and left alone",
+            "run `rondel review` for a new one; delete the folder when you do not need it",
+        )
+        return
+    yield from _in_state_json(state)
+    for name in junk_in(state.files, state.round_folders.values()):
+        path, message = f"{layout.ROUNDS}/{name}", "it is not a round's folder and not counted"
+        yield Problem("not-a-round", path, message, "move it away")
+    if not state.is_complete and state.lacks_quorum:
+        repair = f"`{command_line('resume', state.ref.name)}` asks those who are missing"
+        yield Problem("no-quorum", state.at.reviews, quorum_words(state), repair)
+
+
+def _in_state_json(state: ReviewState) -> Iterator[Problem]:
+    """Where `state.json` cannot be read, or says something else than the files."""
+    document, number = state.document, state.at.number
+    if document is None:
+        damaged = state.files.exists(layout.STATE)
+        yield Problem(
+            "state-damaged" if damaged else "state-missing",
+            layout.STATE,
+            "it is not a JSON object" if damaged else "it is not there",
+            "everything is taken from the files; the next run writes it anew",
+        )
+        return
+    said, phase = document.get("current_round"), document.get("current_phase")
+    if state.round and said != number:
+        yield Problem(
+            "round-missing" if said not in [*state.round_folders] else "round-behind",
+            layout.STATE,
+            f"current_round is {said!r}; the last round there is {number}",
+            f"round {number} is used; the next run corrects it",
+        )
+    elif state.is_complete and phase != Phase.COMPLETE:
+        yield Problem(
+            "round-complete",
+            layout.STATE,
+            f"current_phase is {phase!r}, but {state.at.final} is there",
+            "the round counts as complete; the next run corrects it",
+        )
+
+
+def quorum_words(state: ReviewState) -> str:
+    """Why there is no verdict."""
+    answered, team = state.attendance.answered, state.attendance.team
+    alike: dict[str, list[str]] = {}
+    for name, why in state.attendance.missing.items():
+        alike.setdefault(why, []).append(name)
+    missing = "; ".join(f"{', '.join(names)}: {why}" for why, names in alike.items())
+    return f"only {len(answered)} of {len(team)} reviewers answered, so there is no verdict ({missing})"
+
+
+def reviews_are_gone(state: ReviewState) -> bool:
+    """Whether `state.json` says the reviews are under way and none is there: an error when nobody works."""
+    said = (state.document or {}).get("current_phase")
+    return said == Phase.REVIEWS and not state.is_complete and not state.reviewed and not state.is_flat

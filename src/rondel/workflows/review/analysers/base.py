@@ -7,92 +7,43 @@ scratch folder under names that mean nothing.
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from rondel.model import jsons
 from rondel.model.names import is_safe_name
 from rondel.workflows.review.findings import Category, Severity
 
 TIMEOUT_S = 120.0
 QUALITY, SECURITY, PERFORMANCE, RELIABILITY = "quality", "security", "performance", "reliability"
 TYPES = (QUALITY, SECURITY, PERFORMANCE, RELIABILITY)
+
+
+def _endings(text: str) -> frozenset[str]:
+    return frozenset(f".{ending}" for ending in text.split())
+
+
 # The endings of the languages that lizard measures, and of those that are run without it.
-MEASURED = frozenset(
-    (
-        *(
-            ".c",
-            ".cc",
-            ".cpp",
-            ".cxx",
-            ".h",
-            ".hpp",
-            ".m",
-            ".mm",
-            ".java",
-            ".cs",
-            ".js",
-            ".jsx",
-            ".mjs",
-            ".cjs",
-        ),
-        *(
-            ".ts",
-            ".tsx",
-            ".vue",
-            ".swift",
-            ".py",
-            ".rb",
-            ".php",
-            ".scala",
-            ".go",
-            ".lua",
-            ".rs",
-            ".kt",
-            ".kts",
-        ),
-        *(".f90", ".f95", ".gd", ".sol", ".erl", ".zig", ".pl", ".pm", ".r"),
-    )
+MEASURED = _endings(
+    """
+    c cc cpp cxx h hpp m mm java cs js jsx mjs cjs ts tsx vue swift py rb php scala go lua rs kt kts f90 f95
+    gd sol erl zig pl pm r
+    """
 )
-CODE = MEASURED | {
-    ".sh",
-    ".bash",
-    ".ksh",
-    ".zsh",
-    ".ps1",
-    ".sql",
-    ".ex",
-    ".exs",
-    ".hs",
-    ".ml",
-    ".clj",
-    ".dart",
-    ".svelte",
-}
+CODE = MEASURED | _endings("sh bash ksh zsh ps1 sql ex exs hs ml clj dart svelte")
 # Text that people write and programs go by.
-_TEXT = frozenset(
-    (
-        *(
-            ".pyi",
-            ".pyw",
-            ".html",
-            ".htm",
-            ".css",
-            ".scss",
-            ".less",
-            ".xml",
-            ".json",
-            ".yaml",
-            ".yml",
-            ".toml",
-        ),
-        *(".ini", ".cfg", ".conf", ".env", ".properties", ".md", ".rst", ".txt", ".tf", ".hcl", ".gradle"),
-        *(".groovy", ".cmake", ".mk", ".bat", ".cmd", ".psm1", ".fish", ".awk", ".tcl", ".vb", ".fs", ".jl"),
-        *(".nix", ".proto", ".graphql", ".erb", ".jsp", ".twig", ".service"),
-    )
+_TEXT = _endings(
+    """
+    pyi pyw html htm css scss less xml json yaml yml toml ini cfg conf env properties md rst txt tf hcl gradle
+    groovy cmake mk bat cmd psm1 fish awk tcl vb fs jl nix proto graphql erb jsp twig service
+    """
 )
 _TEXT_NAMES = frozenset(("makefile", "dockerfile", "jenkinsfile", "rakefile", "gemfile", "vagrantfile"))
 
@@ -223,3 +174,56 @@ def original(name: object, placed: dict[str, ChangedFile]) -> ChangedFile | None
     """The file that a program means by a path it prints."""
     parts = PurePosixPath(str(name).replace("\\", "/")).parts[-2:]
     return placed.get("/".join(parts))
+
+
+# -- analysers of our own, each in a process of its own: whatever a file makes of a parser, it ends ----
+#
+# The process gets paths of copies and lines on its standard input and prints hits. It runs under the limits
+# on time and memory of every program of `checks`; one that fails or is ended has looked at nothing.
+
+Find = Callable[[Sequence[ChangedFile]], Iterable[Hit]]
+
+
+def in_child(module: str) -> Callable[[Sequence[ChangedFile], Path, Run], Looked]:
+    """How an analyser looks whose module has a function `find`."""
+
+    def look(files: Sequence[ChangedFile], scratch: Path, run: Run) -> Looked:
+        placed = copies(files, scratch)
+        asked = [[file.path, str(scratch / at), sorted(file.changed)] for at, file in placed.items()]
+        name = module.rpartition(".")[2]
+        argv = [sys.executable, "-I", "-c", f"import {__name__} as base; base.main({name!r})"]
+        status, out, err = run(argv, stdin=json.dumps(asked))
+        hits = parse_hits(out)
+        if status != 0 or hits is None:
+            said = err.strip().rpartition("\n")[2][-200:]
+            return Looked(trouble=f"{name} ended with status {status}: {said}")
+        return Looked(hits, frozenset(file.path for file in files))
+
+    return look
+
+
+def parse_hits(out: str) -> tuple[Hit, ...] | None:
+    """The hits that a process printed; None when it is not that."""
+    try:
+        return tuple(
+            Hit(
+                str(hit["rule"]),
+                str(hit["message"]),
+                str(hit["path"]),
+                int(hit["line"]),
+                Category(hit["category"]),
+                Severity(hit["severity"]),
+                frozenset(map(str, hit["kinds"])),
+            )
+            for hit in jsons.load(out)
+        )
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def main(name: str) -> None:
+    """Look at the files that standard input names, and print the hits."""
+    find: Find = import_module(f"{__package__}.{name}").find
+    asked = json.loads(sys.stdin.buffer.read())
+    files = [ChangedFile(path, Path(copy).read_bytes(), frozenset(lines)) for path, copy, lines in asked]
+    sys.stdout.write(json.dumps([{**asdict(hit), "kinds": sorted(hit.kinds)} for hit in find(files)]))

@@ -9,17 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rondel.workflows.review.analysers.base import (
-    MEASURED,
-    QUALITY,
-    Analyser,
-    ChangedFile,
-    Hit,
-    Looked,
-    Run,
-    copies,
-    original,
-)
+from rondel.workflows.review.analysers import base
 from rondel.workflows.review.findings import Category, Severity
 
 COMPLEXITY_MAX = 15
@@ -38,18 +28,18 @@ class Function:
     end: int
 
 
-def _wants(file: ChangedFile) -> bool:
-    return file.suffix in MEASURED
+def _wants(file: base.ChangedFile) -> bool:
+    return file.suffix in base.MEASURED
 
 
-def _look(files: Sequence[ChangedFile], scratch: Path, run: Run) -> Looked:
-    placed = copies(files, scratch)
+def _look(files: Sequence[base.ChangedFile], scratch: Path, run: base.Run) -> base.Looked:
+    placed = base.copies(files, scratch)
     argv = [sys.executable, "-I", "-m", "lizard", "--csv", "-i", "-1"]
     status, out, err = run([*argv, *(str(scratch / name) for name in placed)])
     found = parse(out)
     if status != 0 or found is None:
-        return Looked(trouble=f"lizard ended with status {status}: {err.strip()[-200:]}")
-    return Looked(tuple(_hits(found, placed)), frozenset(f.path for f in files))
+        return base.Looked(trouble=f"lizard ended with status {status}: {err.strip()[-200:]}")
+    return base.Looked(tuple(_hits(found, placed)), frozenset(f.path for f in files))
 
 
 def parse(out: str) -> list[Function] | None:
@@ -64,10 +54,10 @@ def parse(out: str) -> list[Function] | None:
     return functions
 
 
-def _hits(functions: Sequence[Function], placed: dict[str, ChangedFile]) -> Iterator[Hit]:
+def _hits(functions: Sequence[Function], placed: dict[str, base.ChangedFile]) -> Iterator[base.Hit]:
     """Functions that the change touches and that are too much for a reader."""
     for function in functions:
-        file = original(function.file, placed)
+        file = base.original(function.file, placed)
         touched = sorted(n for n in file.changed if function.start <= n <= function.end) if file else []
         length = function.end - function.start + 1
         if file is None or not touched or (function.complexity <= COMPLEXITY_MAX and length <= LENGTH_MAX):
@@ -76,16 +66,16 @@ def _hits(functions: Sequence[Function], placed: dict[str, ChangedFile]) -> Iter
         too_complex = function.complexity > COMPLEXITY_MAX
         what = f"{function.complexity} paths" if too_complex else f"{length} lines"
         bound = COMPLEXITY_MAX if too_complex else LENGTH_MAX
-        yield Hit(
+        yield base.Hit(
             rule="complexity" if too_complex else "length",
             message=f"`{function.name}` has {what} ({bound} is already much to keep in mind and to test).",
             path=file.path,
             line=touched[0],
             category=Category.SHOULD_FIX if far else Category.SUGGESTION,
             severity=Severity.MEDIUM if far else Severity.LOW,
-            kinds=frozenset({QUALITY}),
+            kinds=frozenset({base.QUALITY}),
             suggestion="Split it where its steps can be named.",
         )
 
 
-COMPLEXITY = Analyser("lizard", frozenset({QUALITY}), _wants, _look)
+COMPLEXITY = base.Analyser("lizard", frozenset({base.QUALITY}), _wants, _look)

@@ -10,8 +10,7 @@ from xml.parsers import expat
 
 import yaml
 
-from rondel.workflows.review.analysers.base import RELIABILITY, Analyser, ChangedFile, Hit
-from rondel.workflows.review.analysers.inner import in_child
+from rondel.workflows.review.analysers import base
 from rondel.workflows.review.findings import Category, Severity
 
 YAML_MAX = 200_000  # the parser is slow
@@ -73,7 +72,7 @@ _PARSERS: Mapping[str, tuple[str, Callable[[bytes], _Wrong | None]]] = {
 }
 
 
-def _wants(file: ChangedFile) -> bool:
+def _wants(file: base.ChangedFile) -> bool:
     if file.suffix not in _PARSERS or _TEMPLATE.search(file.data):
         return False
     if file.suffix in (".yaml", ".yml"):
@@ -81,21 +80,21 @@ def _wants(file: ChangedFile) -> bool:
     return not (file.suffix == ".json" and (_COMMENTED_JSON.search(file.path) or not file.data.strip()))
 
 
-def find(files: Sequence[ChangedFile]) -> Iterator[Hit]:
+def find(files: Sequence[base.ChangedFile]) -> Iterator[base.Hit]:
     """What does not parse; called in a process of its own."""
     for file in files:
         name, parse = _PARSERS[file.suffix]
         wrong = parse(file.data)
         if wrong:
-            yield Hit(
+            yield base.Hit(
                 rule=f"unparsable-{name.lower()}",
                 message=f"The file is no longer {name}: line {wrong[0]}: {wrong[1]}.",
                 path=file.path,
                 line=file.nearest(wrong[0]),
                 category=Category.BLOCKER,
                 severity=Severity.HIGH,
-                kinds=frozenset({RELIABILITY}),
+                kinds=frozenset({base.RELIABILITY}),
             )
 
 
-PARSABLE = Analyser("parsers", frozenset({RELIABILITY}), _wants, in_child(__name__))
+PARSABLE = base.Analyser("parsers", frozenset({base.RELIABILITY}), _wants, base.in_child(__name__))

@@ -6,21 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rondel.workflows.review.analysers.base import (
-    QUALITY,
-    RELIABILITY,
-    SECURITY,
-    Analyser,
-    ChangedFile,
-    Hit,
-)
-from rondel.workflows.review.analysers.inner import in_child
+from rondel.workflows.review.analysers import base
 from rondel.workflows.review.findings import Category, Severity
 
 LINE_MAX = 2_000
 LARGE_LINES = 1_000
 _PROSE = (".md", ".rst", ".txt", ".adoc")
 _JS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte")
+_DYNAMIC = (*_JS, ".php", ".rb")
+_SERVER = (*_DYNAMIC, ".java", ".kt", ".go", ".cs", ".scala")
 
 
 @dataclass(frozen=True)
@@ -55,43 +49,35 @@ _DEBUGGERS = (
     r"^\s*debugger;?\s*$|\bbinding\.(?:pry|irb)\b|^\s*byebug\b|\bIEx\.pry\b|\bvar_dump\s*\(|\bdbg!\s*\("
     r"|^\s*xdebug_break\s*\("
 )
+_TODO = r"(?:#|//|/\*|--|;|<!--|\*|%)\s*(?:TODO|FIXME|XXX|HACK)\b"
+_CONSOLE = r"^\s*console\.(?:log|debug|trace)\s*\("
 
 PATTERNS = (
-    _p("debugger", _DEBUGGERS, "A debugging aid was left in.", QUALITY, _FIX),
-    _p(
-        "console", r"^\s*console\.(?:log|debug|trace)\s*\(", "Debug output was left in.", QUALITY, _HINT, *_JS
-    ),
+    _p("debugger", _DEBUGGERS, "A debugging aid was left in.", base.QUALITY, _FIX),
+    _p("console", _CONSOLE, "Debug output was left in.", base.QUALITY, _HINT, *_JS),
     _p(
         "only",
         r"\b(?:describe|it|test|context|suite)\.only\s*\(|^\s*(?:fit|fdescribe)\s*\(",
         "Only this test runs; all others of the file are silently skipped.",
-        RELIABILITY,
+        base.RELIABILITY,
         _GRAVE,
         *_JS,
     ),
-    _p(
-        "todo",
-        r"(?:#|//|/\*|--|;|<!--|\*|%)\s*(?:TODO|FIXME|XXX|HACK)\b",
-        "An open end was added.",
-        QUALITY,
-        _NOTE,
-    ),
-    _p("tls", _TLS, "The check of the other side's certificate is switched off.", SECURITY, _GRAVE),
+    _p("todo", _TODO, "An open end was added.", base.QUALITY, _NOTE),
+    _p("tls", _TLS, "The check of the other side's certificate is switched off.", base.SECURITY, _GRAVE),
     _p(
         "eval",
         r"(?<![\w.$])eval\s*\(\s*(?!['\"`][^'\"`$]*['\"`]\s*\))\S",
         "`eval` runs whatever text it is given.",
-        SECURITY,
+        base.SECURITY,
         _FIX,
-        *_JS,
-        ".php",
-        ".rb",
+        *_DYNAMIC,
     ),
     _p(
         "html",
         r"dangerouslySetInnerHTML|\.(?:innerHTML|outerHTML)\s*\+?=(?!=)|\bdocument\.write\s*\(|\bv-html\s*=",
         "Text becomes HTML as it is; when it comes from outside it can run scripts.",
-        SECURITY,
+        base.SECURITY,
         _FIX,
         *_JS,
     ),
@@ -100,43 +86,36 @@ PATTERNS = (
         r"(?i)[\"'`]\s*(?:select\s.{1,80}\sfrom|insert\s+into|update\s.{1,80}\sset|delete\s+from)\s[^\"'`]{0,200}"
         r"(?:[\"'`]\s*(?:\+|\.)\s*\$?\w|\$\{)",
         "An SQL statement is put together from text; values belong into parameters.",
-        SECURITY,
+        base.SECURITY,
         _GRAVE,
-        *_JS,
-        ".java",
-        ".kt",
-        ".go",
-        ".php",
-        ".rb",
-        ".cs",
-        ".scala",
+        *_SERVER,
     ),
-    _p("chmod", r"\bchmod\s+(?:-R\s+)?0?777\b", "Everybody may change this file.", SECURITY, _FIX),
+    _p("chmod", r"\bchmod\s+(?:-R\s+)?0?777\b", "Everybody may change this file.", base.SECURITY, _FIX),
 )
 _OURS = re.compile(r"<<<<<<< \S")
 _THEIRS = re.compile(r">>>>>>> \S")
 
 
-def _wants(file: ChangedFile) -> bool:
+def _wants(file: base.ChangedFile) -> bool:
     return b"\0" not in file.data[:8_000]
 
 
-def find(files: Sequence[ChangedFile]) -> Iterator[Hit]:
+def find(files: Sequence[base.ChangedFile]) -> Iterator[base.Hit]:
     """What stands in the changed lines; called in a process of its own."""
     return (hit for file in files for hit in (*_conflicts(file), *_lines(file), *_large(file)))
 
 
-def _conflicts(file: ChangedFile) -> Iterator[Hit]:
+def _conflicts(file: base.ChangedFile) -> Iterator[base.Hit]:
     """Conflict marks: both ends must be there, a heading in a text may look like one of them."""
     marks = [n for n in sorted(file.changed) if _OURS.match(file.line(n)) or _THEIRS.match(file.line(n))]
     if any(_OURS.match(line) for line in file.lines) and any(_THEIRS.match(line) for line in file.lines):
         for number in marks:
             message = "A conflict was committed with its marks."
             level = (Category.BLOCKER, Severity.CRITICAL)
-            yield Hit("conflict", message, file.path, number, *level, frozenset({RELIABILITY}))
+            yield base.Hit("conflict", message, file.path, number, *level, frozenset({base.RELIABILITY}))
 
 
-def _lines(file: ChangedFile) -> Iterator[Hit]:
+def _lines(file: base.ChangedFile) -> Iterator[base.Hit]:
     patterns = [
         p for p in PATTERNS if file.suffix in p.suffixes or (not p.suffixes and file.suffix not in _PROSE)
     ]
@@ -144,13 +123,17 @@ def _lines(file: ChangedFile) -> Iterator[Hit]:
         line = file.line(number)[:LINE_MAX]
         for p in patterns:
             if p.regex.search(line):
-                yield Hit(p.rule, p.message, file.path, number, p.category, p.severity, frozenset({p.kind}))
+                yield base.Hit(
+                    p.rule, p.message, file.path, number, p.category, p.severity, frozenset({p.kind})
+                )
 
 
-def _large(file: ChangedFile) -> Iterator[Hit]:
+def _large(file: base.ChangedFile) -> Iterator[base.Hit]:
     if len(file.changed) > LARGE_LINES and file.suffix not in _PROSE:
         message = f"{len(file.changed)} lines change in this one file; hardly anybody can review that."
-        yield Hit("large", message, file.path, min(file.changed), *_HINT, frozenset({QUALITY}))
+        yield base.Hit("large", message, file.path, min(file.changed), *_HINT, frozenset({base.QUALITY}))
 
 
-PATTERN = Analyser("patterns", frozenset({QUALITY, SECURITY, RELIABILITY}), _wants, in_child(__name__))
+PATTERN = base.Analyser(
+    "patterns", frozenset({base.QUALITY, base.SECURITY, base.RELIABILITY}), _wants, base.in_child(__name__)
+)

@@ -7,16 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rondel.model import jsons
-from rondel.workflows.review.analysers.base import (
-    SECURITY,
-    Analyser,
-    ChangedFile,
-    Hit,
-    Looked,
-    Run,
-    copies,
-    original,
-)
+from rondel.workflows.review.analysers import base
 from rondel.workflows.review.findings import Category, Severity
 
 _GUESSES = {
@@ -31,7 +22,7 @@ _KNOWN = (Category.BLOCKER, Severity.CRITICAL)
 _ADVICE = "Take it out of the change and its history, make a new one, and read it from the environment."
 
 
-def _wants(file: ChangedFile) -> bool:
+def _wants(file: base.ChangedFile) -> bool:
     return b"\0" not in file.data[:8_000]
 
 
@@ -48,14 +39,14 @@ with default_settings():
 """
 
 
-def _look(files: Sequence[ChangedFile], scratch: Path, run: Run) -> Looked:
-    placed = copies(files, scratch)
+def _look(files: Sequence[base.ChangedFile], scratch: Path, run: base.Run) -> base.Looked:
+    placed = base.copies(files, scratch)
     paths = [str(scratch / name) for name in placed]
     status, out, err = run([sys.executable, "-I", "-c", _SCRIPT, *paths])
     found = parse(out)
     if status != 0 or found is None or [path for path, _ in found] != paths:
-        return Looked(trouble=f"detect-secrets ended with status {status}: {err.strip()[-200:]}")
-    return Looked(tuple(_hits(found, placed)), frozenset(f.path for f in files))
+        return base.Looked(trouble=f"detect-secrets ended with status {status}: {err.strip()[-200:]}")
+    return base.Looked(tuple(_hits(found, placed)), frozenset(f.path for f in files))
 
 
 def parse(out: str) -> list[tuple[str, list[tuple[str, int]]]] | None:
@@ -71,12 +62,12 @@ def parse(out: str) -> list[tuple[str, list[tuple[str, int]]]] | None:
 
 
 def _hits(
-    found: Sequence[tuple[str, list[tuple[str, int]]]], placed: dict[str, ChangedFile]
-) -> Iterator[Hit]:
+    found: Sequence[tuple[str, list[tuple[str, int]]]], placed: dict[str, base.ChangedFile]
+) -> Iterator[base.Hit]:
     """One hit for a line, by the surest of its kinds."""
     surest: dict[tuple[str, int], tuple[str, Category, Severity]] = {}
     for name, kind, line in ((name, kind, line) for name, listed in found for kind, line in listed):
-        file = original(name, placed)
+        file = base.original(name, placed)
         if file is None:
             continue
         category, severity = _GUESSES.get(kind, _KNOWN)
@@ -86,17 +77,17 @@ def _hits(
     for (path, line), (kind, category, severity) in surest.items():
         rule = "secret-" + "-".join(kind.lower().replace("(", "").replace(")", "").split())
         message = f"This looks like a secret ({kind}). Whoever can read the repository can use it."
-        yield Hit(
+        yield base.Hit(
             rule,
             message,
             path,
             line,
             category,
             severity,
-            frozenset({SECURITY}),
+            frozenset({base.SECURITY}),
             suggestion=_ADVICE,
             secret=True,
         )
 
 
-SECRETS = Analyser("detect-secrets", frozenset({SECURITY}), _wants, _look)
+SECRETS = base.Analyser("detect-secrets", frozenset({base.SECURITY}), _wants, _look)

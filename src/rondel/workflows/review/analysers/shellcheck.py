@@ -8,25 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rondel.model import jsons
-from rondel.workflows.review.analysers.base import (
-    QUALITY,
-    RELIABILITY,
-    Analyser,
-    ChangedFile,
-    Hit,
-    Looked,
-    Run,
-    copies,
-    original,
-)
+from rondel.workflows.review.analysers import base
 from rondel.workflows.review.findings import Category, Severity
 
 _SHELLS = {"sh", "bash", "dash", "ksh"}
 _LEVELS: Mapping[str, tuple[str, Category, Severity]] = {
-    "error": (RELIABILITY, Category.SHOULD_FIX, Severity.HIGH),
-    "warning": (RELIABILITY, Category.SHOULD_FIX, Severity.MEDIUM),
-    "info": (QUALITY, Category.SUGGESTION, Severity.LOW),
-    "style": (QUALITY, Category.STYLE, Severity.INFO),
+    "error": (base.RELIABILITY, Category.SHOULD_FIX, Severity.HIGH),
+    "warning": (base.RELIABILITY, Category.SHOULD_FIX, Severity.MEDIUM),
+    "info": (base.QUALITY, Category.SUGGESTION, Severity.LOW),
+    "style": (base.QUALITY, Category.STYLE, Severity.INFO),
 }
 _SYNTAX = range(1000, 2000)
 
@@ -37,19 +27,19 @@ def program() -> str | None:
     return str(beside) if beside.is_file() else shutil.which("shellcheck")
 
 
-def _wants(file: ChangedFile) -> bool:
+def _wants(file: base.ChangedFile) -> bool:
     return file.interpreter in _SHELLS or (not file.interpreter and file.suffix in (".sh", ".bash", ".ksh"))
 
 
-def _look(files: Sequence[ChangedFile], scratch: Path, run: Run) -> Looked:
+def _look(files: Sequence[base.ChangedFile], scratch: Path, run: base.Run) -> base.Looked:
     found_at = program()
     if found_at is None:
-        return Looked(trouble="shellcheck is not installed")
-    placed = copies(files, scratch)
+        return base.Looked(trouble="shellcheck is not installed")
+    placed = base.copies(files, scratch)
     # A script without a first line that says so is read as bash, the most common one.
     groups = [(name, file) for name, file in placed.items() if file.interpreter]
     others = [(name, file) for name, file in placed.items() if not file.interpreter]
-    hits: list[Hit] = []
+    hits: list[base.Hit] = []
     for chosen, options in ((groups, []), (others, ["--shell=bash"])):
         if not chosen:
             continue
@@ -57,9 +47,9 @@ def _look(files: Sequence[ChangedFile], scratch: Path, run: Run) -> Looked:
         status, out, err = run([*argv, *(str(scratch / name) for name, _ in chosen)])
         found = parse(out)
         if found is None:
-            return Looked(trouble=f"shellcheck ended with status {status}: {err.strip()[-200:]}")
+            return base.Looked(trouble=f"shellcheck ended with status {status}: {err.strip()[-200:]}")
         hits += _hits(found, placed)
-    return Looked(tuple(hits), frozenset(f.path for f in files))
+    return base.Looked(tuple(hits), frozenset(f.path for f in files))
 
 
 def parse(out: str) -> list[Mapping[str, object]] | None:
@@ -72,15 +62,15 @@ def parse(out: str) -> list[Mapping[str, object]] | None:
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else None
 
 
-def _hits(found: Sequence[Mapping[str, object]], placed: dict[str, ChangedFile]) -> Iterator[Hit]:
+def _hits(found: Sequence[Mapping[str, object]], placed: dict[str, base.ChangedFile]) -> Iterator[base.Hit]:
     for item in found:
-        file = original(item.get("file"), placed)
+        file = base.original(item.get("file"), placed)
         level = _LEVELS.get(str(item.get("level")))
         line, end, code = item.get("line"), item.get("endLine"), item.get("code")
         if file is None or level is None or not isinstance(line, int) or not isinstance(code, int):
             continue
         broken = level[2] is Severity.HIGH and code in _SYNTAX
-        yield Hit(
+        yield base.Hit(
             rule=f"SC{code}",
             message=str(item.get("message") or ""),
             path=file.path,
@@ -92,4 +82,4 @@ def _hits(found: Sequence[Mapping[str, object]], placed: dict[str, ChangedFile])
         )
 
 
-SHELLCHECK = Analyser("shellcheck", frozenset({QUALITY, RELIABILITY}), _wants, _look)
+SHELLCHECK = base.Analyser("shellcheck", frozenset({base.QUALITY, base.RELIABILITY}), _wants, _look)

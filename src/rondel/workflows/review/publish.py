@@ -1,6 +1,6 @@
-"""A final review on GitHub: which calls of `gh` bring it there, and nothing twice.
+"""A final review where others read it: as comments of a pull request, or as SARIF.
 
-Everything of a round goes in one review, so that it is there as a whole or not at all. A
+Everything of a round goes in one review on GitHub, so that it is there as a whole or not at all. A
 hidden mark names the round and, in each inline comment, the finding's fingerprint: what a
 mark shows to be there already is not sent again.
 """
@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
+from rondel import __version__
 from rondel.errors import RondelError
 from rondel.model import jsons
+from rondel.model.changes import Document, Json
 from rondel.model.plain import for_forge
 from rondel.workflows.review.change import Change
+from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.markdown import inline, quoted
 from rondel.workflows.review.result import Entry
 
@@ -90,6 +94,15 @@ def _author(row: dict[str, object]) -> str:
     return login if isinstance(login, str) else ""
 
 
+def parse_pull_request(output: str) -> tuple[int, str]:
+    """The number and the head of what `gh pr view --json` prints."""
+    shown = jsons.parse_json(output.encode())
+    number = shown.get("number") if isinstance(shown, dict) else None
+    if not isinstance(shown, dict) or not isinstance(number, int):
+        raise RondelError(f"gh pr view did not answer with a pull request: {output[:200]!r}")
+    return number, str(shown.get("headRefOid") or "")
+
+
 # A token of a workflow's run may not ask for `user`, but this.
 WHO_CALL = ("gh", "api", "graphql", "-f", "query={viewer{login}}", "--jq", ".data.viewer.login")
 
@@ -127,15 +140,8 @@ def plan_post(
     payload: dict[str, object] = {"event": "COMMENT", "body": body, "comments": inline}
     if pr.head:
         payload["commit_id"] = pr.head
-    argv = (
-        "gh",
-        "api",
-        "--method",
-        "POST",
-        f"repos/{{owner}}/{{repo}}/pulls/{pr.number or 'N'}/reviews",
-        "--input",
-        "-",
-    )
+    endpoint = f"repos/{{owner}}/{{repo}}/pulls/{pr.number or 'N'}/reviews"
+    argv = ("gh", "api", "--method", "POST", endpoint, "--input", "-")
     where = f"pull request {pr.number}" if pr.number else "this branch's pull request (number not known)"
     what = f"the final review and {len(inline)} comments on lines, to {where}"
     return (Call(argv, json.dumps(payload, ensure_ascii=False, indent=2), what),)
@@ -185,3 +191,109 @@ def describe(call: Call) -> str:
     for comment in payload["comments"]:
         rows += ["", f"on {comment['path']}:{comment['line']}:", str(comment["body"])]
     return "\n".join(rows)
+
+
+# -- SARIF -----------------------------------------------------------------------------------
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+FINGERPRINT = "rondelFinding/v1"
+_ROOT = "SRCROOT"
+_RULES: Mapping[Category, tuple[str, str]] = {
+    Category.BLOCKER: ("The change must not go in like this.", "error"),
+    Category.SHOULD_FIX: ("It goes wrong in a plausible case.", "warning"),
+    Category.SUGGESTION: ("It would be better otherwise.", "note"),
+    Category.STYLE: ("A matter of taste.", "note"),
+}
+
+
+def to_sarif(
+    findings: Iterable[Finding], *, commit: str | None = None, repository: str | None = None
+) -> Document:
+    """A SARIF log with one run. A result's rule is the one it breaks, or else its category.
+
+    Every result carries its fingerprint, so that a host knows it again when lines have moved.
+    """
+    found = list(findings)
+    rules = {_id(category): _category(category) for category in Category}
+    for finding in found:
+        if finding.rule:
+            rules.setdefault(finding.rule, _rule(finding))
+    order = list(rules)
+    results: list[Json] = [_result(finding, order) for finding in found]
+    driver: Document = {"name": "Rondel", "version": __version__, "rules": list(rules.values())}
+    run: Document = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    if repository:
+        source: Document = {"repositoryUri": repository}
+        run["versionControlProvenance"] = [source | ({"revisionId": commit} if commit else {})]
+    elif commit:
+        run["properties"] = {"commit": commit}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _id(category: Category) -> str:
+    return f"rondel/{category.value}"
+
+
+def _category(category: Category) -> Document:
+    text, level = _RULES[category]
+    return {
+        "id": _id(category),
+        "name": "".join(word.title() for word in category.value.split("_")),
+        "shortDescription": {"text": text},
+        "defaultConfiguration": {"level": level},
+    }
+
+
+def _rule(finding: Finding) -> Document:
+    return {
+        "id": finding.rule,
+        "shortDescription": {"text": finding.title.removeprefix(f"{finding.rule}: ")},
+        "defaultConfiguration": {"level": level_of(finding)},
+    }
+
+
+def level_of(finding: Finding) -> str:
+    """How loud a result is: a blocker or a grave fix is an error."""
+    grave = finding.severity in (Severity.CRITICAL, Severity.HIGH)
+    if finding.category is Category.SHOULD_FIX and grave:
+        return "error"
+    return _RULES[finding.category][1]
+
+
+def _result(finding: Finding, rules: list[str]) -> Document:
+    rule = finding.rule or _id(finding.category)
+    result: Document = {
+        "ruleId": rule,
+        "ruleIndex": rules.index(rule),
+        "level": level_of(finding),
+        "message": {"text": _message(finding)},
+        "properties": {
+            "severity": finding.severity.value,
+            "reviewer": finding.reviewer,
+            "verified": finding.verified,
+        },
+    }
+    if finding.fingerprint:
+        result["partialFingerprints"] = {FINGERPRINT: finding.fingerprint}
+    if finding.file:
+        result["locations"] = [{"physicalLocation": _location(finding, finding.file)}]
+    return result
+
+
+def _message(finding: Finding) -> str:
+    parts = [finding.title]
+    if finding.problem and finding.problem != finding.title:
+        parts.append(finding.problem)
+    if finding.suggestion:
+        parts.append(f"Suggestion: {finding.suggestion}")
+    return "\n\n".join(parts)
+
+
+def _location(finding: Finding, file: str) -> Document:
+    location: Document = {"artifactLocation": {"uri": quote(file, safe="/"), "uriBaseId": _ROOT}}
+    if finding.line:
+        region: Document = {"startLine": finding.line}
+        if finding.line_end and finding.line_end >= finding.line:
+            region["endLine"] = finding.line_end
+        location["region"] = region
+    return location
