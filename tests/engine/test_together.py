@@ -16,15 +16,14 @@ from small import Small, SmallWorkflow
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.api import Hall
-from rondel.engine import spools
+from rondel.engine import driver, spools
 from rondel.engine.report import Stopped
 from rondel.model.actions import Action
 from rondel.model.changes import Change
 from rondel.model.outcomes import Ended
-from rondel.store import disk
+from rondel.store import disk, files
 from rondel.testing.faults import die_at, in_child, points_of
-from rondel.testing.kills import run_of
-from rondel.testing.scripted import Scripted
+from rondel.testing.scripted import Scripted, run_of
 from support.power import PowerDisk
 
 WIDTH = 3
@@ -127,6 +126,21 @@ def test_one_step_more_takes_so_many_syncs(tmp_path, monkeypatch, at_once, syncs
 
     assert taken(2)  # the person's state folder is made
     assert taken(7) - taken(6) == syncs
+
+
+def test_however_many_end_at_once_only_so_many_files_are_open(root, monkeypatch):
+    most = [0]
+    write_new = files.write_new
+
+    def counted(items, last):
+        most[0] = max(most[0], len(items))
+        return write_new(items, last)
+
+    monkeypatch.setattr(driver, "TOGETHER_MAX", 2)
+    monkeypatch.setattr(files, "write_new", counted)
+    assert hall(root, Forgetful()).drive(REF).exit_code == 0
+    assert most == [2]
+    assert notes_in(root) == {f"{n + 1}.md" for n in range(WIDTH)}
 
 
 @pytest.mark.parametrize("number", range(1, 14))

@@ -22,9 +22,9 @@ class Word(StrEnum):
 
 def read(folder: Path) -> Word | None:
     """The word that is there now. One that nobody can read means pause, the safe reading."""
-    place = folder / CONTROL
-    if not paths.is_there(place):
+    if not paths.is_there(f"{folder}/{CONTROL}"):
         return None
+    place = folder / CONTROL
     if ours.is_locked_out(place):
         return Word.PAUSE
     try:

@@ -44,6 +44,7 @@ TICK_S = 1.0
 REFRESH_SHARE = 20  # looking at the disk may take a twentieth of the time
 REPEATS_MAX = 10  # how often one run may do the same action: more is a workflow that does not move
 SPARE_THREADS = 16  # for looking at the repository, which no limit counts
+TOGETHER_MAX = 64  # files that are written together: each is open until all are there
 PARKED_S = 60  # for how long an action is parked when its vendor named no time to come
 RETRIED = (Ended.FAILED, Ended.TIMED_OUT)
 UNRECORDED = (Ended.WAITING, Ended.PARKED, Ended.CANCELLED)
@@ -469,11 +470,13 @@ class Driver(Generic[S]):
                 end = self._end(flight)
                 if end is None:
                     continue
-                if self._session.expect(end.changes):
+                is_expected = self._session.expect(end.changes)
+                if is_expected:
                     waiting.append(end)
-                    continue
-                self._leave(waiting, together=True)
-                self._leave([end])
+                if not is_expected or len(waiting) >= TOGETHER_MAX:
+                    self._leave(waiting, together=True)
+                if not is_expected:
+                    self._leave([end])
         finally:
             self._leave(waiting, together=True)
 

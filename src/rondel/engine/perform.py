@@ -466,8 +466,7 @@ class Performer(Generic[S]):
 
     async def _note_state(self, job: Job[S], space: Workspace) -> None:
         """Keep how the repository is before an edit; a try that goes on has its note already."""
-        note = self._state_note(job)
-        if space.access is Access.WRITE and not paths.is_file(note):
+        if space.access is Access.WRITE and not paths.is_file(note := self._state_note(job)):
             await self._write_state(note, await _patiently(self._tools.workspaces.state))
 
     async def _write_state(self, note: Path, state: Mapping[str, str]) -> None:
@@ -586,7 +585,7 @@ def _flat(path: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _spool(run: Path, path: str, number: int) -> Path:
-    return run / "spool" / slot(path) / str(number)
+    return run / f"spool/{slot(path)}/{number}"
 
 
 def slot(path: str) -> str:

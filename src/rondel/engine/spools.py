@@ -58,13 +58,18 @@ def _folders(folder: Path | str) -> Iterator[str]:
 
 def _files(folder: Path) -> list[_Try]:
     """The tries that are one file each (see `executor.in_one`)."""
-    found = []
-    for name in paths.names(folder):
-        place = f"{folder}/{name}"
-        if name.endswith(".json") and paths.is_file(place):
-            at, slot = paths.look(place), name.removesuffix(".json").removesuffix(f".{REPAIR}")
-            found.append(_Try(at.st_mtime, at.st_size, place, slot.rpartition(".")[0], is_folder=False))
-    return found
+    names = [name for name in paths.names(folder) if name.endswith(".json")]
+    places = [place for name in names if paths.is_file(place := f"{folder}/{name}")]
+    return [_measured_file(place) for place in places]
+
+
+def _measured_file(place: str) -> _Try:
+    slot = Path(place).name.removesuffix(".json").removesuffix(f".{REPAIR}").rpartition(".")[0]
+    try:
+        found = paths.look(place)
+    except OSError:
+        return _Try(0.0, 0, place, slot, is_folder=False)
+    return _Try(found.st_mtime, found.st_size, place, slot, is_folder=False)
 
 
 def _measured(folder: str) -> _Try:

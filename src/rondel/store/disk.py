@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 from rondel import paths
 from rondel.errors import RondelError
@@ -137,12 +138,30 @@ _ADVICE = {
 }
 
 
-@contextmanager
-def explained(doing: str, path: str | os.PathLike[str]) -> Iterator[None]:
+class explained:  # noqa: N801 - used like a function; it is everywhere, and costs next to nothing so
     """What the system refuses becomes an error that names the file and says what to do.
 
     Where it is the machine's own trouble, that error is a MachineTrouble.
     """
+
+    __slots__ = ("_doing", "_path")
+
+    def __init__(self, doing: str, path: str | os.PathLike[str]) -> None:
+        self._doing, self._path = doing, path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, OSError | ValueError | MemoryError | RuntimeError):
+            with _explained(self._doing, self._path):
+                raise error
+
+
+@contextmanager
+def _explained(doing: str, path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         with machine(doing, path):
             yield

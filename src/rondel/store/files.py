@@ -129,22 +129,24 @@ def _begin(name: str, data: bytes) -> tuple[str, int] | None:
 def _name_all(items: Iterable[str], temps: dict[str, tuple[str, int]]) -> list[str]:
     """Give temporary files their names, durably, where these are free; gives those that are not."""
     left, folders = [], set()
-    for name in items:
-        temp = temps[name][0] if name in temps else None
-        with disk.explained("write", name):
-            if temp is None or paths.is_there(name):
-                left.append(name)
-                continue
-            try:
-                disk.current.rename(temp, name)
-            except FileNotFoundError:
-                left.append(name)
-                continue
-            unlock(temps.pop(name)[1])
-            folders.add(os.path.dirname(name) or ".")
-    for folder in folders:
-        with disk.explained("write", folder):
-            disk.current.sync_folder(folder)
+    try:
+        for name in items:
+            temp = temps[name][0] if name in temps else None
+            with disk.explained("write", name):
+                if temp is None or paths.is_there(name):
+                    left.append(name)
+                    continue
+                try:
+                    disk.current.rename(temp, name)
+                except FileNotFoundError:
+                    left.append(name)
+                    continue
+                folders.add(os.path.dirname(name) or ".")
+                unlock(temps.pop(name)[1])
+    finally:
+        for folder in folders:
+            with disk.explained("write", folder):
+                disk.current.sync_folder(folder)
     return left
 
 
