@@ -1,9 +1,9 @@
-"""Changing the state document: whole, checked, stamped, and logged before it is replaced."""
+"""The JSON of a cycle: values read whatever is there, the state changed whole, checked and logged."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -17,11 +17,11 @@ from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.models import REQUIRED, CycleState
 
 Doc = dict[str, Any]
-Step = Callable[[Doc], None]
+Transition = Callable[[Doc], None]  # a change of the state document in place
 
 
-def edit(cycle_id: str, at: datetime | None, zone: tzinfo, *steps: Step) -> Edit:
-    """A change of the state file: the steps in order, on the document as it is at that moment.
+def edit(cycle_id: str, at: datetime | None, zone: tzinfo, *transitions: Transition) -> Edit:
+    """A change of the state file: the transitions in order, on the document as it is at that moment.
 
     What would not be a valid document is not written. Every change is a line of the log.
     """
@@ -29,8 +29,8 @@ def edit(cycle_id: str, at: datetime | None, zone: tzinfo, *steps: Step) -> Edit
     def change(document: Document) -> Document:
         whole = completed(document, cycle_id)
         before = copy.deepcopy(whole)
-        for step in steps:
-            step(whole)
+        for transition in transitions:
+            transition(whole)
         if whole == before == document:
             return document
         if at is not None:
@@ -104,3 +104,23 @@ def _fill(into: Doc, source: Doc) -> None:
             for mine, theirs in zip(into[key], value, strict=True):
                 if isinstance(mine, dict) and isinstance(theirs, dict):
                     _fill(mine, theirs)
+
+
+# -- values of a file that anybody may have changed: of the wanted type, or none at all -----------
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object; empty when it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def strings(body: Mapping[str, Any], key: str) -> list[str]:
+    """The texts of a list in an object."""
+    found = body.get(key)
+    return [t for t in found if isinstance(t, str)] if isinstance(found, list) else []
+
+
+def mappings(body: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects of a list in an object."""
+    found = body.get(key)
+    return [m for m in found if isinstance(m, dict)] if isinstance(found, list) else []

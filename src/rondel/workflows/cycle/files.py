@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rondel.errors import RondelError, UsageError
-from rondel.model.changes import Change, Edit, Write
+from rondel.model.changes import Change, Edit, Write, json_file
 from rondel.model.digests import digest
 from rondel.model.names import safe_name
 from rondel.model.summary import Problem
@@ -20,17 +20,17 @@ from rondel.store import files as store
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import apply_changes
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.controls import signals
 from rondel.workflows.cycle.documents import at_time
-from rondel.workflows.cycle.leave import json_file, restore
+from rondel.workflows.cycle.layout import bump
 from rondel.workflows.cycle.models import ITERATIONS_MAX, CycleState
 from rondel.workflows.cycle.read import read
+from rondel.workflows.cycle.rebuild import restore
 from rondel.workflows.cycle.requests import CURRENT, EXTENSIONS, SETTINGS
 from rondel.workflows.cycle.state import State
-from rondel.workflows.cycle.versions import bump
 
 UTC_OFFSET_H = 8.0
 TRIES = 20
+SIGNALS = {"paused": (False, "pause"), "failed": (False, "stop"), "running": (True, "continue")}
 
 
 def new_cycle(
@@ -61,7 +61,9 @@ def extend(state: CycleState, text: str) -> CycleState:
 def check_control_signals(cycle_id: str, root: str | Path = ".") -> dict[str, object]:
     """Whether an agent of this cycle may go on: `{"continue": bool, "action": str}`, read fresh."""
     state = load(cycle_id, root)
-    return signals(state.cycle.status.value if state.cycle else None)
+    status = state.cycle.status.value if state.cycle else ""
+    goes_on, action = SIGNALS.get(status, (False, "unknown"))
+    return {"continue": goes_on, "action": action}
 
 
 def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
@@ -74,7 +76,7 @@ def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
         there = ", ".join(ref.id for ref in layout.sessions(DiskSnapshot(Path(root)))) or "none"
         why = "; ".join(p.message for p in state.problems)
         raise RondelError(f"the state of cycle {cycle_id!r} cannot be rebuilt: {why}; there are: {there}")
-    _carry_out(Path(root), layout.ref(cycle_id), restore(state))
+    _apply(Path(root), layout.ref(cycle_id), restore(state))
     return state.cycle
 
 
@@ -127,7 +129,7 @@ def start(
         json_file(".rondel/request-1.json", asked),
         Edit(path, lambda there: there or document, log=layout.LOG),
     ]
-    _carry_out(root, ref, changes)
+    _apply(root, ref, changes)
     return ref
 
 
@@ -164,5 +166,5 @@ def _now(hours: float) -> datetime:
     return datetime.now(offset(hours))
 
 
-def _carry_out(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
+def _apply(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
     apply_changes(store.safe_join(root, ref.folder), changes, beside=ref.beside)

@@ -26,6 +26,7 @@ LOG = "coordination/state.ndjson"
 DAMAGED = "coordination"  # a damaged state file is kept here, under its name
 
 PARTS = ".rondel/parts"
+FIRST = "1.0.0"  # the version of what an iteration leaves; the next one is a minor step up
 
 _TASK_FILE = re.compile(r"^(?P<task>.+?)(?:\.try-(?P<number>[1-9]\d{0,3}))?\.json$")
 
@@ -60,9 +61,13 @@ def begun(iteration: int) -> str:
     return part(iteration, "begin.json")
 
 
-def seen(iteration: int, agent: str, name: str = "") -> str:
-    """How much of the feedback log an agent had before it when it was asked; without a name, the folder."""
-    return part(iteration, f"seen/{agent}/{name}.json" if name else f"seen/{agent}")
+def seen(iteration: int, agent: str, asked: str = "") -> str:
+    """How much of the feedback log an agent had before it when it was `asked` for a part.
+
+    Without a part, the folder of all of them.
+    """
+    folder = part(iteration, f"seen/{agent}")
+    return f"{folder}/{asked.rpartition('/')[2]}.json" if asked else folder
 
 
 def requirements(iteration: int) -> str:
@@ -146,3 +151,25 @@ def iterations(files: Snapshot) -> list[int]:
         if match:
             found.append(int(match[1]))
     return sorted(found)
+
+
+# -- versions: `1.0.0 → 1.1.0 → …`, one step for each iteration, the former one kept in `history/`
+
+
+def bump(version: str | None) -> str:
+    """The next minor version; the first one when there is none that can be read."""
+    found = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})(?:\.\d{1,9})?", version or "")
+    return f"{found[1]}.{int(found[2]) + 1}.0" if found else FIRST
+
+
+def of_iteration(number: int) -> str | None:
+    """The version of what every iteration leaves anew; None before the first."""
+    return f"1.{number - 1}.0" if number > 0 else None
+
+
+def archived(path: str, version: str) -> str:
+    """Where the former version of a file is kept: `ra/history/requirements-v1.0.0.md`."""
+    folder, _, name = path.rpartition("/")
+    stem, dot, ending = name.rpartition(".")
+    label = re.sub(r"[^0-9A-Za-z.-]+", "-", version)[:40] or "unknown"
+    return f"{folder}/history/{stem}-v{label}{dot}{ending}"

@@ -1,4 +1,4 @@
-"""The state document of a cycle: every field and type.
+"""The state document of a cycle: every field, type and enumeration.
 
 The models say what a whole document is. Shapes that earlier tools left, and the fragments
 their documentation shows, are completed before they are checked: what is missing and has
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BaseModel,
@@ -22,24 +23,101 @@ from pydantic import (
 )
 
 from rondel.model.changes import Document
-from rondel.workflows.cycle.words import (
-    AgentStatus,
-    BlockerStatus,
-    ChangeAction,
-    CycleStatus,
-    DecisionStatus,
-    Effort,
-    FeedbackType,
-    Phase,
-    TaskStatus,
-)
 
 TITLE_MAX = 100
 ITERATIONS_MAX = 5
 
-M = TypeVar("M", bound=BaseModel)
 Percent = Annotated[float, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]
+Missing = Mapping[str, Any]
+
+
+# -- enumerations -----------------------------------------------------------------------------
+
+
+class CycleStatus(StrEnum):
+    """Where a cycle stands. A stopped one is paused, with the reason in an agent's last message."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class Phase(StrEnum):
+    """What a cycle is doing."""
+
+    INIT = "init"
+    RA = "ra"
+    EP = "ep"
+    CD = "cd"
+    VAS = "vas"
+    AGGREGATION = "aggregation"
+    COMPLETE = "complete"
+
+
+class AgentStatus(StrEnum):
+    """What one of the four agents is doing."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class Effort(StrEnum):
+    """How much work a plan task is."""
+
+    SMALL = "small"
+    MEDIUM = "medium"
+    LARGE = "large"
+
+
+class TaskStatus(StrEnum):
+    """Where a plan task stands."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    BLOCKED = "blocked"
+
+
+class ChangeAction(StrEnum):
+    """What happened to a file."""
+
+    CREATE = "create"
+    MODIFY = "modify"
+    DELETE = "delete"
+
+
+class FeedbackType(StrEnum):
+    """What a piece of feedback is."""
+
+    REQUIREMENT_UPDATE = "requirement_update"
+    BUG_REPORT = "bug_report"
+    ISSUE_FIX = "issue_fix"
+    CLARIFICATION = "clarification"
+
+
+class DecisionStatus(StrEnum):
+    """Where a decision stands."""
+
+    PENDING = "pending"
+    MADE = "made"
+    IMPLEMENTED = "implemented"
+
+
+class BlockerStatus(StrEnum):
+    """Where a blocker stands."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+    WORKAROUND = "workaround"
+
+
+# -- types ------------------------------------------------------------------------------------
 
 
 class Shape(BaseModel):
@@ -47,7 +125,7 @@ class Shape(BaseModel):
 
     model_config = ConfigDict(extra="allow", validate_assignment=True, populate_by_name=True)
 
-    missing: ClassVar[Mapping[str, Any]] = {}
+    missing: ClassVar[Missing] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -84,11 +162,7 @@ class AgentState(Shape):
     error: str | None = None
     iterations_completed: Count
 
-    missing: ClassVar[Mapping[str, Any]] = {
-        "status": "idle",
-        "output_files": [],
-        "iterations_completed": 0,
-    }
+    missing: ClassVar[Missing] = {"status": "idle", "output_files": [], "iterations_completed": 0}
 
 
 class Agents(Shape):
@@ -99,7 +173,7 @@ class Agents(Shape):
     cd: AgentState
     vas: AgentState
 
-    missing: ClassVar[Mapping[str, Any]] = {"ra": {}, "ep": {}, "cd": {}, "vas": {}}
+    missing: ClassVar[Missing] = {"ra": {}, "ep": {}, "cd": {}, "vas": {}}
 
 
 class PhaseError(Shape):
@@ -109,7 +183,7 @@ class PhaseError(Shape):
     error: str
     timestamp: str
 
-    missing: ClassVar[Mapping[str, Any]] = {"timestamp": ""}
+    missing: ClassVar[Missing] = {"timestamp": ""}
 
 
 class Requirements(Shape):
@@ -120,7 +194,7 @@ class Requirements(Shape):
     edge_cases: list[str]
     last_updated: str
 
-    missing: ClassVar[Mapping[str, Any]] = {"specification": "", "edge_cases": [], "last_updated": ""}
+    missing: ClassVar[Missing] = {"specification": "", "edge_cases": [], "last_updated": ""}
 
 
 class Exploration(Shape):
@@ -132,7 +206,7 @@ class Exploration(Shape):
     identified_risks: list[str]
     last_updated: str
 
-    missing: ClassVar[Mapping[str, Any]] = {
+    missing: ClassVar[Missing] = {
         "architecture_summary": "",
         "integration_points": [],
         "identified_risks": [],
@@ -151,12 +225,12 @@ class PlanTask(Shape):
     assigned_to: str | None = None
     files: list[str]
 
-    missing: ClassVar[Mapping[str, Any]] = {
-        "effort": "medium",
-        "depends_on": [],
-        "status": "pending",
-        "files": [],
-    }
+    missing: ClassVar[Missing] = {"effort": "medium", "depends_on": [], "status": "pending", "files": []}
+
+    @property
+    def headline(self) -> str:
+        """The first line of its description."""
+        return self.description.strip().split("\n")[0]
 
 
 class Plan(Shape):
@@ -168,7 +242,7 @@ class Plan(Shape):
     critical_path: list[str]
     last_updated: str
 
-    missing: ClassVar[Mapping[str, Any]] = {
+    missing: ClassVar[Missing] = {
         "tasks": [],
         "total_estimated_effort": "",
         "critical_path": [],
@@ -186,7 +260,7 @@ class ChangeLog(Shape):
     agent: str
     description: str
 
-    missing: ClassVar[Mapping[str, Any]] = {"agent": "cd", "description": ""}
+    missing: ClassVar[Missing] = {"agent": "cd", "description": ""}
 
 
 class Changes(Shape):
@@ -196,7 +270,7 @@ class Changes(Shape):
     changes: list[ChangeLog]
     iteration_markers: dict[int, str]
 
-    missing: ClassVar[Mapping[str, Any]] = {"changes": [], "iteration_markers": {}}
+    missing: ClassVar[Missing] = {"changes": [], "iteration_markers": {}}
 
     @classmethod
     def upgraded(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -222,7 +296,7 @@ class TestResults(Shape):
     total_tests: Count
     last_run: str
 
-    missing: ClassVar[Mapping[str, Any]] = {
+    missing: ClassVar[Missing] = {
         "pass_rate": 0,
         "coverage": 0,
         "failed_tests": [],
@@ -237,7 +311,7 @@ class AgentResult(Shape):
     status: str
     files_modified: Count
 
-    missing: ClassVar[Mapping[str, Any]] = {"files_modified": 0}
+    missing: ClassVar[Missing] = {"files_modified": 0}
 
 
 class IterationRecord(Shape):
@@ -251,7 +325,7 @@ class IterationRecord(Shape):
     issues_found: list[str]
     resolved: bool
 
-    missing: ClassVar[Mapping[str, Any]] = {
+    missing: ClassVar[Missing] = {
         "started_at": "",
         "agent_results": {},
         "issues_found": [],
@@ -268,7 +342,7 @@ class FeedbackEntry(Shape):
     content: str
     type: FeedbackType
 
-    missing: ClassVar[Mapping[str, Any]] = {"type": "clarification"}
+    missing: ClassVar[Missing] = {"type": "clarification"}
 
 
 class Decision(Shape):
@@ -281,7 +355,7 @@ class Decision(Shape):
     chosen_option: str | None = None
     status: DecisionStatus
 
-    missing: ClassVar[Mapping[str, Any]] = {"options": [], "status": "pending"}
+    missing: ClassVar[Missing] = {"options": [], "status": "pending"}
 
 
 class Blocker(Shape):
@@ -293,7 +367,7 @@ class Blocker(Shape):
     status: BlockerStatus
     resolution: str | None = None
 
-    missing: ClassVar[Mapping[str, Any]] = {"reported_by": "user", "status": "open"}
+    missing: ClassVar[Missing] = {"reported_by": "user", "status": "open"}
 
 
 class Coordination(Shape):
@@ -303,7 +377,7 @@ class Coordination(Shape):
     pending_decisions: list[Decision]
     blockers: list[Blocker]
 
-    missing: ClassVar[Mapping[str, Any]] = {"feedback_log": [], "pending_decisions": [], "blockers": []}
+    missing: ClassVar[Missing] = {"feedback_log": [], "pending_decisions": [], "blockers": []}
 
 
 class CycleState(Shape):
@@ -339,7 +413,7 @@ class CycleState(Shape):
 
     coordination: Coordination
 
-    missing: ClassVar[Mapping[str, Any]] = {
+    missing: ClassVar[Missing] = {
         "max_iterations": ITERATIONS_MAX,
         "current_iteration": 0,
         "agents": {},

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rondel.workflows.cycle.measure import TestRun
-from rondel.workflows.cycle.words import FeedbackType
+from rondel.workflows.cycle.models import FeedbackType
+from rondel.workflows.cycle.transitions import feedback
 
 TEXT_MAX = 2000
 _ADDRESSED = re.compile(r"^\W*(ra|ep|cd|vas)\W*:\s*(\S.*)$", re.IGNORECASE | re.DOTALL)
@@ -91,3 +92,13 @@ def reason(issues: Sequence[Issue], iterations: int) -> str:
     more = f"; and {len(issues) - 10} more" if len(issues) > 10 else ""  # noqa: PLR2004 - as above
     count = f"{len(issues)} open issue{'s' if len(issues) != 1 else ''}"
     return f"no iteration is left after {iterations}; {count}: {named}{more}"
+
+
+def notes(issues: Sequence[str], source: str, default: str, at: str) -> list[dict[str, str]]:
+    """What an agent remarked, for the one it concerns; it holds nothing up."""
+    found = []
+    for words in issues:
+        issue = addressed(words, source)
+        target = default if issue.target == source else issue.target
+        found.append(feedback(source, target, issue.text, "clarification", at))
+    return found
