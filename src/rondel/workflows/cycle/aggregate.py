@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from rondel.model.actions import Derive
@@ -12,7 +13,7 @@ from rondel.model.outcomes import Outcome
 from rondel.model.workflow import Step
 from rondel.workflows.cycle import layout, routing, transitions
 from rondel.workflows.cycle.asking import during, unread
-from rondel.workflows.cycle.documents import Transition, strings
+from rondel.workflows.cycle.documents import strings
 from rondel.workflows.cycle.measure import run_of
 from rondel.workflows.cycle.models import FeedbackType
 from rondel.workflows.cycle.questions import USER
@@ -25,7 +26,7 @@ from rondel.workflows.cycle.state import Iteration, Stage, State
 def closing(iteration: Iteration) -> Step[State]:
     """All four agents have had their turn: the iteration is closed."""
     number = iteration.number
-    inputs = (layout.tests(number), layout.validation(number))
+    inputs = (layout.tests(number), layout.reply(number, layout.VALIDATION))
     action = Derive(layout.aggregate(number), inputs=inputs, title=f"close iteration {number}")
     return Step(action, during(iteration, _closed))
 
@@ -37,45 +38,39 @@ def _closed(state: State, iteration: Iteration, outcome: Outcome) -> Sequence[Ch
         return ()
     at = cycle.agents.vas.completed_at or state.time(outcome.finished_at)
     issues = routing.each_once(_issues(state, iteration))
-    resolved = not issues
     last = iteration.number >= cycle.max_iterations and not state.extensions
     said = [i.text for i in issues]
     entries = [
         transitions.feedback(i.source, i.target, i.text, i.type.value, at) for i in issues if i.source != USER
     ]
-    more: list[Transition] = [
-        transitions.close_iteration(iteration.number, at, said, resolved=resolved),
-        transitions.add_feedback(entries),
-    ]
-    body: dict[str, Any] = {
+    status = "completed" if not issues else "failed" if last else "running"
+    note: dict[str, Any] = {
         "iteration": iteration.number,
         "at": at,
-        "resolved": resolved,
+        "resolved": not issues,
         "issues": said,
         "feedback": entries,
+        "status": status,
     }
-    if resolved:
-        more.append(transitions.complete(at))
-        body["status"] = "completed"
-    elif last:
-        reason = routing.reason(issues, iteration.number)
-        more.append(transitions.fail(reason))
-        body |= {"status": "failed", "failure_reason": reason}
-    else:
-        words = f"handed to iteration {iteration.number + 1} as feedback"
-        more += [
-            transitions.settle_blocker(b.id, "workaround", words)
-            for b in state.open_blockers
-            if b.reported_by != USER
-        ]
-        body["status"] = "running"
+    if status == "failed":
+        note["failure_reason"] = routing.reason(issues, iteration.number)
     begun = begun_here(state.files)
     if begun is not None:
-        body["mark"] = mark(begun, *closing_parts(iteration.number, body["status"]))
+        note["mark"] = mark(begun, *closing_parts(iteration.number, status))
+    handed_on = state.open_blockers if status == "running" else []
+    words = f"handed to iteration {iteration.number + 1} as feedback"
     return [
-        *_timeline(state, iteration, at, said, body["status"]),
-        json_file(layout.aggregate(iteration.number), body),
-        state.edit(outcome.finished_at, *more),
+        *_timeline(state, iteration, at, said, status),
+        json_file(layout.aggregate(iteration.number), note),
+        state.edit(
+            outcome.finished_at,
+            *transitions.closed(note),
+            *(
+                transitions.settle_blocker(b.id, "workaround", words)
+                for b in handed_on
+                if b.reported_by != USER
+            ),
+        ),
     ]
 
 
@@ -94,7 +89,9 @@ def _issues(state: State, iteration: Iteration) -> Iterator[Issue]:
 
 
 def _of_validation(state: State, iteration: Iteration) -> Iterator[Issue]:
-    result = parse_phase_result(state.files.text(layout.validation(iteration.number)) or "") or {}
+    result = (
+        parse_phase_result(state.files.text(layout.reply(iteration.number, layout.VALIDATION)) or "") or {}
+    )
     found = texts(result, "critical_issues", "issues")
     yield from (routing.addressed(words, "vas") for words in found)
     status = status_of(result)
@@ -104,29 +101,24 @@ def _of_validation(state: State, iteration: Iteration) -> Iterator[Issue]:
 
 
 def _of_tasks(iteration: Iteration) -> Iterator[Issue]:
+    to_fix = partial(Issue, source="cd", target="cd", type=FeedbackType.ISSUE_FIX)
     for view in iteration.tasks:
         name = view.task.id
         if view.stage is Stage.CONFLICT:
             files = ", ".join(strings(view.result, "conflicts"))
             kept = view.result.get("commit")
-            words = f"{name} is not in the code: its edit conflicts in {files}; it is kept as commit {kept}"
-            yield Issue(words, "cd", "cd", FeedbackType.ISSUE_FIX)
-        elif view.stage is Stage.UNREACHABLE:
-            yield Issue(
-                f"{name} was not worked on: a task it depends on is blocked",
-                "cd",
-                "cd",
-                FeedbackType.ISSUE_FIX,
+            yield to_fix(
+                f"{name} is not in the code: its edit conflicts in {files}; it is kept as commit {kept}"
             )
+        elif view.stage is Stage.UNREACHABLE:
+            yield to_fix(f"{name} was not worked on: a task it depends on is blocked")
         elif view.stage is Stage.FAILED:
             why = view.result.get("error") or view.result.get("summary")
-            yield Issue(f"{name} failed: {why}", "cd", "cd", FeedbackType.ISSUE_FIX)
+            yield to_fix(f"{name} failed: {why}")
         if view.result.get("status") in ("partial", "failed"):
             yield from (routing.addressed(words, "cd") for words in strings(view.result, "issues"))
         if view.result.get("status") == "partial" and not view.result.get("issues"):
-            yield Issue(
-                f"{name} is done in part: {view.result.get('summary')}", "cd", "cd", FeedbackType.ISSUE_FIX
-            )
+            yield to_fix(f"{name} is done in part: {view.result.get('summary')}")
 
 
 def _is_conflict(iteration: Iteration, blocker_id: str) -> bool:

@@ -9,37 +9,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from rondel.model import jsons
 from rondel.model.actions import Access, Ask, Derive, Workspace
 from rondel.model.changes import Change, Write, json_file, text
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.workflow import Step
 from rondel.model.written import is_theirs
-from rondel.workflows.cycle import layout, plans, transitions
-from rondel.workflows.cycle.asking import (
-    agent_failed,
-    asked,
-    due_for,
-    during,
-    feedback_section,
-    file_section,
-    no_text,
-    publish,
-    refused,
-    section,
-)
+from rondel.workflows.cycle import asking, layout, plans, results, transitions
 from rondel.workflows.cycle.documents import Doc, Transition
 from rondel.workflows.cycle.layout import FIRST, bump
 from rondel.workflows.cycle.questions import raised
-from rondel.workflows.cycle.results import (
-    ResultStatus,
-    exploration_section,
-    number_requirements,
-    parse_phase_result,
-    requirements_section,
-    status_of,
-    texts,
-    without_phase_result,
-)
 from rondel.workflows.cycle.routing import notes
 from rondel.workflows.cycle.state import Iteration, State
 from rondel.workflows.cycle.validating import tests_section
@@ -54,17 +33,40 @@ class AgentDocument:
     name: str  # of its section in the state
     agent: str
     path: str
-    part: Callable[[int], str]  # its author's reply in an iteration
+    section: Callable[[str, str, str], Doc]  # what the state shows of its text, a version and a time
     reader: str  # the agent that its author's remarks are for
     outputs: tuple[str, ...] = ()  # what its author has left with it; empty where the author goes on
     prefix: str = ""  # of the questions that it raises
 
 
+def _plan_section(content: str, version: str, at: str) -> Doc:
+    return plans.check(jsons.load(content)).section(version, at)
+
+
 REQUIREMENTS = AgentDocument(
-    "requirements", "ra", layout.REQUIREMENTS, layout.requirements, "ep", (layout.REQUIREMENTS,)
+    "requirements",
+    "ra",
+    layout.REQUIREMENTS,
+    results.requirements_section,
+    reader="ep",
+    outputs=(layout.REQUIREMENTS,),
 )
-EXPLORATION = AgentDocument("exploration", "ep", layout.EXPLORATION, layout.exploration, "cd", prefix="x")
-PLAN = AgentDocument("plan", "ep", layout.PLAN, layout.plan, "cd", (layout.EXPLORATION, layout.PLAN))
+EXPLORATION = AgentDocument(
+    "exploration",
+    "ep",
+    layout.EXPLORATION,
+    results.exploration_section,
+    reader="cd",
+    prefix="x",
+)
+PLAN = AgentDocument(
+    "plan",
+    "ep",
+    layout.PLAN,
+    _plan_section,
+    reader="cd",
+    outputs=(layout.EXPLORATION, layout.PLAN),
+)
 
 
 def analysing(state: State, iteration: Iteration) -> Iterator[Step[State]]:
@@ -77,7 +79,7 @@ def analysing(state: State, iteration: Iteration) -> Iterator[Step[State]]:
 
 def planning(state: State, iteration: Iteration) -> Step[State]:
     """The plan, made from both."""
-    return _given(state, iteration, PLAN) or asked(
+    return _given(state, iteration, PLAN) or asking.step(
         iteration,
         "ep",
         _ask(iteration, PLAN, (layout.REQUIREMENTS, layout.EXPLORATION)),
@@ -90,14 +92,14 @@ def planning(state: State, iteration: Iteration) -> Step[State]:
 
 def plan_again(iteration: Iteration) -> Step[State]:
     """The plan's own file was broken: it is written again."""
-    inputs = (layout.plan(iteration.number),)
+    inputs = (layout.reply(iteration.number, layout.PLAN),)
     action = Derive(layout.PLAN, inputs=inputs, title="the plan as it was accepted")
-    return Step(action, during(iteration, _plan_restored))
+    return Step(action, asking.during(iteration, _plan_restored))
 
 
 def _ask(iteration: Iteration, document: AgentDocument, inputs: tuple[str, ...]) -> Ask:
     return Ask(
-        document.part(iteration.number),
+        layout.reply(iteration.number, document.path),
         f"cycle.{document.agent}",
         inputs=inputs,
         workspace=Workspace(Access.READ, base=iteration.base),
@@ -110,13 +112,13 @@ def _ask(iteration: Iteration, document: AgentDocument, inputs: tuple[str, ...])
 
 
 def _markdown(iteration: Iteration, document: AgentDocument, template: str) -> Step[State]:
-    return asked(
+    return asking.step(
         iteration,
         document.agent,
         _ask(iteration, document, (layout.begun(iteration.number),)),
         template,
-        material=lambda state, _iteration: file_section(state, document.name, document.path),
-        wrong=no_text,
+        material=lambda state, _iteration: asking.file_section(state, document.name, document.path),
+        wrong=asking.no_text,
         write=partial(_written, document),
     )
 
@@ -124,23 +126,18 @@ def _markdown(iteration: Iteration, document: AgentDocument, template: str) -> S
 def _written(
     document: AgentDocument, state: State, iteration: Iteration, outcome: Outcome
 ) -> Sequence[Change]:
-    if refused(outcome):
-        return agent_failed(state, iteration, document.agent, outcome)
-    content = without_phase_result(outcome.text)
+    if asking.refused(outcome):
+        return asking.agent_failed(state, iteration, document.agent, outcome)
+    content = results.without_phase_result(outcome.text)
     if document is REQUIREMENTS:
-        content = number_requirements(content)
-    found = _section(document, content, _next_version(iteration, document), state.time(outcome.finished_at))
-    file, part = text(document.path, content), text(document.part(iteration.number), outcome.text)
-    return _left(document, state, iteration, outcome, found, file, part)
-
-
-def _section(document: AgentDocument, content: str, version: str, at: str) -> Doc:
-    of = requirements_section if document is REQUIREMENTS else exploration_section
-    return of(content, version, at)
-
-
-def _next_version(iteration: Iteration, document: AgentDocument) -> str:
-    return bump(iteration.version(document.name))
+        content = results.number_requirements(content)
+    version = bump(iteration.version(document.name))
+    section = document.section(content, version, state.time(outcome.finished_at))
+    file, part = (
+        text(document.path, content),
+        text(layout.reply(iteration.number, document.path), outcome.text),
+    )
+    return _left(document, state, iteration, outcome, section, file, part)
 
 
 # -- the plan ---------------------------------------------------------------------------------
@@ -148,30 +145,32 @@ def _next_version(iteration: Iteration, document: AgentDocument) -> str:
 
 def _plan_material(state: State, iteration: Iteration) -> Mapping[str, str]:
     former = state.files.text(layout.PLAN)
-    to_correct = due_for(state, iteration, "cd")
+    to_correct = asking.due_for(state, iteration, "cd")
     return {
-        **file_section(state, "requirements", layout.REQUIREMENTS),
-        **file_section(state, "exploration", layout.EXPLORATION),
+        **asking.file_section(state, "requirements", layout.REQUIREMENTS),
+        **asking.file_section(state, "exploration", layout.EXPLORATION),
         **tests_section(state),
-        "developer_feedback": feedback_section("What the code developer must mend", to_correct),
-        "plan": section("The plan of the iteration before", f"```json\n{former}\n```") if former else "",
+        "developer_feedback": asking.feedback_section("What the code developer must mend", to_correct),
+        "plan": asking.section("The plan of the iteration before", f"```json\n{former}\n```")
+        if former
+        else "",
     }
 
 
 def _planned(state: State, iteration: Iteration, outcome: Outcome) -> Sequence[Change]:
     proposal = plans.parse(outcome.text)
-    if not refused(outcome) and proposal.error:
+    if not asking.refused(outcome) and proposal.error:
         outcome = replace(outcome, ended=Ended.REJECTED, error=proposal.error)
-    if refused(outcome):
-        return agent_failed(state, iteration, "ep", outcome)
-    plan = proposal.section(_next_version(iteration, PLAN), state.time(outcome.finished_at))
-    file, part = json_file(layout.PLAN, plan), json_file(layout.plan(iteration.number), plan)
+    if asking.refused(outcome):
+        return asking.agent_failed(state, iteration, "ep", outcome)
+    plan = proposal.section(bump(iteration.version("plan")), state.time(outcome.finished_at))
+    file, part = json_file(layout.PLAN, plan), json_file(layout.reply(iteration.number, layout.PLAN), plan)
     return _left(PLAN, state, iteration, outcome, plan, file, part)
 
 
 def _plan_restored(state: State, iteration: Iteration, _outcome: Outcome) -> Sequence[Change]:
     """The plan's own file as the state has it, with what became of its tasks; else as it was accepted."""
-    kept = (state.document.get("plan"), state.files.json(layout.plan(iteration.number)))
+    kept = (state.document.get("plan"), state.files.json(layout.reply(iteration.number, layout.PLAN)))
     found = next((p for p in kept if isinstance(p, dict) and not plans.check(p).error), None)
     return [json_file(layout.PLAN, found)] if found is not None else []
 
@@ -190,17 +189,17 @@ def _left(
 ) -> Sequence[Change]:
     """The published document, the state, and the part that says it is done."""
     agent, number = document.agent, iteration.number
-    result = parse_phase_result(outcome.text) or {}
+    result = results.parse_phase_result(outcome.text) or {}
     at = state.time(outcome.finished_at)
     message = str(result.get("summary", ""))
-    partial_or_not = "partial" if status_of(result) is ResultStatus.PARTIAL else "completed"
-    remarks = notes(texts(result, "issues", "critical_issues"), agent, document.reader, at)
+    in_part = results.status_of(result) is results.ResultStatus.PARTIAL
+    remarks = notes(results.texts(result, "issues", "critical_issues"), agent, document.reader, at)
     return [
-        *publish(state, file, iteration.version(document.name)),
+        *asking.publish(state, file, iteration.version(document.name)),
         state.edit(
             outcome.finished_at,
             transitions.section(document.name, section),
-            _done(document, number, at, message, status=partial_or_not),
+            _done(document, number, at, message, "partial" if in_part else "completed"),
             transitions.add_feedback(remarks),
             *raised(result, agent, number, document.prefix),
         ),
@@ -208,18 +207,14 @@ def _left(
     ]
 
 
-def _done(document: AgentDocument, number: int, at: str, message: str, *, status: str) -> Transition:
+def _done(
+    document: AgentDocument, number: int, at: str, message: str, status: str = "completed"
+) -> Transition:
     """Its author is done in this iteration, or waits for the next document to be due."""
     if not document.outputs:
         return transitions.rest_agent(document.agent, message or "explored; waits for the requirements")
     return transitions.finish_agent(
-        document.agent,
-        number,
-        at,
-        outputs=document.outputs,
-        message=message,
-        status=status,
-        files=len(document.outputs),
+        document.agent, number, at, outputs=document.outputs, message=message, status=status
     )
 
 
@@ -235,11 +230,16 @@ def _given(state: State, iteration: Iteration, document: AgentDocument) -> Step[
     path = document.path
     if iteration.version(document.name) is not None or not is_theirs(state.files, path):
         return None
-    if document is PLAN and plans.check(state.files.json(path)).error:
+    if document is PLAN and not _has_plan(state):
         return None
     title = f"{document.name}: as somebody else wrote it"
-    action = Derive(document.part(iteration.number), inputs=(path,), title=title)
-    return Step(action, during(iteration, partial(_taken_over, document)))
+    action = Derive(layout.reply(iteration.number, document.path), inputs=(path,), title=title)
+    return Step(action, asking.during(iteration, partial(_taken_over, document)))
+
+
+def _has_plan(state: State) -> bool:
+    """Whether the plan's own file holds one that can be carried out."""
+    return not plans.check(state.files.json(layout.PLAN)).error
 
 
 def _taken_over(
@@ -247,15 +247,12 @@ def _taken_over(
 ) -> Sequence[Change]:
     """The document stays as it is; the state shows it, and its part holds it to the byte."""
     content, data = state.files.text(document.path), state.files.data(document.path)
-    if content is None or data is None:
+    if content is None or data is None or (document is PLAN and not _has_plan(state)):
         return ()
     at = state.time(outcome.finished_at)
-    if document is PLAN:
-        section = plans.check(state.files.json(document.path)).section(FIRST, at)
-    else:
-        section = _section(document, content, FIRST, at)
-    done = _done(document, iteration.number, at, TAKEN_OVER, status="completed")
+    shown = transitions.section(document.name, document.section(content, FIRST, at))
+    done = _done(document, iteration.number, at, TAKEN_OVER)
     return [
-        state.edit(outcome.finished_at, transitions.section(document.name, section), done),
-        Write(document.part(iteration.number), data),
+        state.edit(outcome.finished_at, shown, done),
+        Write(layout.reply(iteration.number, document.path), data),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 from importlib import resources
@@ -15,7 +15,7 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import Step
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import Doc, Transition, mapping
-from rondel.workflows.cycle.models import AGENTS, CycleState, FeedbackEntry
+from rondel.workflows.cycle.models import AGENTS, FeedbackEntry
 from rondel.workflows.cycle.results import ResultStatus, parse_phase_result, status_of, without_phase_result
 from rondel.workflows.cycle.state import Iteration, State
 
@@ -37,7 +37,7 @@ def during(iteration: Iteration, write: Writing) -> Callable[[State, Outcome], S
     return write_now
 
 
-def asked(
+def step(
     iteration: Iteration,
     agent: str,
     action: Ask,
@@ -117,37 +117,27 @@ def _told(state: State, iteration: Iteration, agent: str) -> dict[str, str]:
     cycle = state.cycle
     if cycle is None:
         raise ValueError(f"the state of {state.id} was lost while an agent was to be asked")
+    made = [d for d in cycle.coordination.pending_decisions if d.chosen_option]
     return {
         "iteration": str(iteration.number),
         "max_iterations": str(cycle.max_iterations),
         "description": bounded(cycle.description),
-        "decisions": _decisions(cycle),
+        "decisions": section(
+            "What was decided", *(f"- {indented(d.description)} → {d.chosen_option}" for d in made)
+        ),
         "feedback": feedback_section("What was said to you", due_for(state, iteration, agent)),
     }
 
 
-def _decisions(cycle: CycleState) -> str:
-    return listed(
-        "What was decided",
-        (
-            f"- {indented(d.description)} → {d.chosen_option}"
-            for d in cycle.coordination.pending_decisions
-            if d.chosen_option
-        ),
-    )
-
-
 def feedback_section(title: str, entries: Sequence[FeedbackEntry]) -> str:
     """The latest entries of the feedback log."""
-    return listed(
-        title, (f"- {e.type.value}, from {e.source}: {indented(e.content)}" for e in entries[-ENTRIES_MAX:])
-    )
+    latest = entries[-ENTRIES_MAX:]
+    return section(title, *(f"- {e.type.value}, from {e.source}: {indented(e.content)}" for e in latest))
 
 
 def file_section(state: State, name: str, path: str) -> dict[str, str]:
     """A document as it stands."""
-    text = state.files.text(path)
-    return {name: section(f"{name.capitalize()} (`{path}`)", text) if text else ""}
+    return {name: section(f"{name.capitalize()} (`{path}`)", state.files.text(path) or "")}
 
 
 def plan_section(iteration: Iteration) -> dict[str, str]:
@@ -158,18 +148,13 @@ def plan_section(iteration: Iteration) -> dict[str, str]:
         + f"): {indented(v.task.description)}"
         for v in iteration.tasks
     ]
-    return {"plan": listed("The whole plan", lines)}
+    return {"plan": section("The whole plan", *lines)}
 
 
-def listed(title: str, lines: Iterable[str]) -> str:
-    """A section with a list; nothing where the list is empty."""
-    text = "\n".join(lines)
-    return section(title, text) if text else ""
-
-
-def section(title: str, text: str) -> str:
-    """A part of a prompt, under its title."""
-    return f"## {title}\n\n{bounded(text.strip())}"
+def section(title: str, *lines: str) -> str:
+    """A part of a prompt, under its title; nothing where there is nothing to say."""
+    text = "\n".join(lines).strip()
+    return f"## {title}\n\n{bounded(text)}" if text else ""
 
 
 def bounded(text: str) -> str:

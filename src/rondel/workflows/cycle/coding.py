@@ -13,33 +13,12 @@ from rondel.model.cut import cut
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.refs import END, commit_or_none
 from rondel.model.workflow import Look, Step
-from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.asking import (
-    ERROR_MAX,
-    Writing,
-    asked,
-    bounded,
-    during,
-    edit_plan,
-    failed,
-    file_section,
-    plan_section,
-    publish,
-    section,
-)
+from rondel.workflows.cycle import asking, layout, results, transitions
 from rondel.workflows.cycle.documents import Doc, Transition, mapping
 from rondel.workflows.cycle.layout import of_iteration
 from rondel.workflows.cycle.measure import look_for_tip
 from rondel.workflows.cycle.models import ChangeAction
 from rondel.workflows.cycle.questions import held, raised
-from rondel.workflows.cycle.results import (
-    ResultStatus,
-    Value,
-    parse_phase_result,
-    status_of,
-    texts,
-    without_phase_result,
-)
 from rondel.workflows.cycle.routing import notes
 from rondel.workflows.cycle.state import Iteration, Stage, State, TaskView
 from rondel.workflows.cycle.validating import tests_section
@@ -59,7 +38,7 @@ def coding(state: State, iteration: Iteration) -> Iterator[Step[State]]:
 
 def _on_try(
     view: TaskView, write: Callable[[State, Iteration, TaskView, Outcome], Sequence[Change]]
-) -> Writing:
+) -> asking.Writing:
     """What a step leaves that is about one try at a task; nothing when another try counts by now."""
 
     def write_now(state: State, iteration: Iteration, outcome: Outcome) -> Sequence[Change]:
@@ -77,11 +56,11 @@ def _task(state: State, iteration: Iteration, view: TaskView) -> Step[State]:
     ask = Ask(
         layout.task(number, task.id, view.number),
         "cycle.cd",
-        inputs=(layout.plan(number),),
+        inputs=(layout.reply(number, layout.PLAN),),
         workspace=Workspace(Access.WRITE, base=view.base, target=state.target),
         title=f"{task.id}: {task.headline[:100]}",
     )
-    return asked(
+    return asking.step(
         iteration,
         "cd",
         ask,
@@ -100,13 +79,13 @@ def _material(view: TaskView, state: State, iteration: Iteration) -> Mapping[str
     if task.depends_on:
         lines.append(f"It builds on {', '.join(task.depends_on)}, whose work is in your copy.")
     return {
-        **file_section(state, "requirements", layout.REQUIREMENTS),
-        **file_section(state, "exploration", layout.EXPLORATION),
+        **asking.file_section(state, "requirements", layout.REQUIREMENTS),
+        **asking.file_section(state, "exploration", layout.EXPLORATION),
         **tests_section(state),
-        **plan_section(iteration),
+        **asking.plan_section(iteration),
         "conflict": _first_try(state, iteration, view) if view.number > 1 else "",
         "task_id": task.id,
-        "task": bounded("\n".join(lines)),
+        "task": asking.bounded("\n".join(lines)),
     }
 
 
@@ -121,7 +100,7 @@ def _first_try(state: State, iteration: Iteration, view: TaskView) -> str:
         f"How to resolve it: {blocker.resolution}" if blocker and blocker.resolution else "",
         "Your copy holds what the others did. Do the task on top of it; lose nothing of theirs.",
     ]
-    return section("This task was worked on before", "\n\n".join(line for line in lines if line))
+    return asking.section("This task was worked on before", "\n\n".join(line for line in lines if line))
 
 
 def _worked(state: State, iteration: Iteration, view: TaskView, outcome: Outcome) -> Sequence[Change]:
@@ -136,35 +115,37 @@ def _worked(state: State, iteration: Iteration, view: TaskView, outcome: Outcome
     if "blocker" in result:
         more.append(transitions.add_blocker(str(result["blocker"]), _conflict(state, view, outcome), "cd"))
     if result["ended"] != "failed":
-        more += _said(iteration, view, parse_phase_result(outcome.text) or {}, result)
+        more += _said(iteration, view, results.parse_phase_result(outcome.text) or {}, result)
     return [
         json_file(layout.task_result(number, task_id, view.number), result),
-        *edit_plan(state, *blocked),
+        *asking.edit_plan(state, *blocked),
         state.edit(outcome.finished_at, *blocked, *more),
         text(layout.task(number, task_id, view.number), outcome.text.strip() or _no_report(outcome)),
     ]
 
 
-def _said(iteration: Iteration, view: TaskView, found: Mapping[str, Value], result: Doc) -> list[Transition]:
+def _said(
+    iteration: Iteration, view: TaskView, found: Mapping[str, results.Value], result: Doc
+) -> list[Transition]:
     """What a report asks of a person, and the remarks on work that is done: those hold nothing up."""
     again = f".{view.number}" if view.number > 1 else ""
     more = raised(found, "cd", iteration.number, view.task.id.replace("-", "_") + again)
-    if result["status"] == ResultStatus.SUCCESS:
+    if result["status"] == results.ResultStatus.SUCCESS:
         more.append(transitions.add_feedback(notes(result["issues"], "cd", "vas", result["finished_at"])))
     return more
 
 
 def _result(iteration: Iteration, view: TaskView, outcome: Outcome, state: State) -> Doc:
     """What came of one try, for everything that follows."""
-    found = parse_phase_result(outcome.text) or {}
-    status = status_of(found)
+    found = results.parse_phase_result(outcome.text) or {}
+    status = results.status_of(found)
     edited = outcome.ok and status is None and bool(outcome.commit)  # its report was lost with its driver
     result: Doc = {
         "task": view.task.id,
         "ended": "done" if outcome.ok and (status or edited) else "failed",
         "status": "success" if edited else str(status or "failed"),
-        "summary": str(found.get("summary", ""))[:ERROR_MAX] or view.task.headline,
-        "issues": texts(found, "issues", "critical_issues"),
+        "summary": str(found.get("summary", ""))[: asking.ERROR_MAX] or view.task.headline,
+        "issues": results.texts(found, "issues", "critical_issues"),
         "commit": outcome.commit,
         "changed": list(outcome.changed),
         "agent": outcome.agent,
@@ -181,7 +162,7 @@ def _result(iteration: Iteration, view: TaskView, outcome: Outcome, state: State
     if result["ended"] != "done":
         files = ", ".join(outcome.conflicts)
         why = outcome.error or (f"its edit conflicts in {files}" if files else "it gave no usable answer")
-        result["error"] = cut(" ".join(why.split()), ERROR_MAX)
+        result["error"] = cut(" ".join(why.split()), asking.ERROR_MAX)
     return result
 
 
@@ -207,7 +188,7 @@ def _count(iteration: Iteration, view: TaskView) -> Step[State]:
     commit = commit_or_none(view.result.get("commit")) or ""
     path = layout.task_changes(iteration.number, view.task.id, view.number)
     probe = Probe(path, "changes", (commit,), title=f"changes of {view.task.id}")
-    write = during(iteration, _on_try(view, _counted))
+    write = asking.during(iteration, _on_try(view, _counted))
     return Step(probe, write, look=lambda look: _look_for_changes(look, commit))
 
 
@@ -239,8 +220,8 @@ def _counted(state: State, iteration: Iteration, view: TaskView, outcome: Outcom
     task = transitions.set_task(view.task.id, status=status, assigned_to="cd")
     return [
         *(Append(layout.CHANGES, line) for line in lines if line not in there),
-        *edit_plan(state, task),
-        state.edit(outcome.finished_at, task, transitions.add_changes(entries, iteration.number)),
+        *asking.edit_plan(state, task),
+        state.edit(outcome.finished_at, task, transitions.add_changes(entries)),
         json_file(layout.task_changes(iteration.number, view.task.id, view.number), dict(found)),
     ]
 
@@ -268,7 +249,7 @@ def _tip(state: State, iteration: Iteration) -> Step[State]:
     args = (state.target, iteration.base or "", state.request.test)
     path, outputs = layout.built(iteration.number), (layout.IMPLEMENTATION,)
     probe = Probe(path, "tip", args, title="what was built", outputs=outputs)
-    return Step(probe, during(iteration, _built), look=lambda look: look_for_tip(look, *args))
+    return Step(probe, asking.during(iteration, _built), look=lambda look: look_for_tip(look, *args))
 
 
 def _built(state: State, iteration: Iteration, outcome: Outcome) -> Sequence[Change]:
@@ -288,8 +269,8 @@ def _built(state: State, iteration: Iteration, outcome: Outcome) -> Sequence[Cha
         whole, message = True, "taken over"
     report = text(layout.IMPLEMENTATION, _report(state, iteration), view=True)
     return [
-        *publish(state, report, of_iteration(iteration.number - 1)),
-        *edit_plan(state, *blocked),
+        *asking.publish(state, report, of_iteration(iteration.number - 1)),
+        *asking.edit_plan(state, *blocked),
         state.edit(
             outcome.finished_at,
             *blocked,
@@ -311,7 +292,7 @@ def _built(state: State, iteration: Iteration, outcome: Outcome) -> Sequence[Cha
 def _nothing_built(state: State, iteration: Iteration, outcome: Outcome) -> Sequence[Change]:
     """No task got an answer: that is the agent's failure, not the code's. A resume asks again."""
     errors = [f"{v.task.id}: {v.result.get('error', '')}" for v in iteration.tasks if v.result]
-    return failed(state, iteration, "cd", outcome, cut("; ".join(errors), ERROR_MAX))
+    return asking.failed(state, iteration, "cd", outcome, cut("; ".join(errors), asking.ERROR_MAX))
 
 
 def _report(state: State, iteration: Iteration) -> str:
@@ -326,6 +307,6 @@ def _report(state: State, iteration: Iteration) -> str:
         lines += [f"- {f.get('action')} {f.get('file')}" for f in view.files]
         report = state.files.text(layout.task(iteration.number, view.task.id, view.number))
         if report:
-            lines += ["", without_phase_result(report).strip()]
+            lines += ["", results.without_phase_result(report).strip()]
         lines.append("")
     return "\n".join(lines)

@@ -27,7 +27,7 @@ def edit(cycle_id: str, at: datetime | None, zone: tzinfo, *transitions: Transit
     """
 
     def change(document: Document) -> Document:
-        whole = completed(document, cycle_id)
+        whole = _completed(document, cycle_id)
         before = copy.deepcopy(whole)
         for transition in transitions:
             transition(whole)
@@ -35,7 +35,8 @@ def edit(cycle_id: str, at: datetime | None, zone: tzinfo, *transitions: Transit
             return document
         if at is not None:
             whole["updated_at"] = at_time(at, zone)
-        check(whole, cycle_id)
+        if fault := fault_of(whole, cycle_id):
+            raise RondelError(f"the change of {cycle_id}.json is refused: {fault}")
         return whole
 
     return Edit(layout.state_file(cycle_id), change, log=layout.LOG)
@@ -46,7 +47,7 @@ def at_time(at: datetime, zone: tzinfo) -> str:
     return stamp(at.astimezone(zone))
 
 
-def completed(document: Document, cycle_id: str) -> Doc:
+def _completed(document: Document, cycle_id: str) -> Doc:
     """The document with everything in its place that a whole one has; what is there stays as it is."""
     whole: Doc = copy.deepcopy(document)
     fault = fault_of(document, cycle_id)
@@ -57,13 +58,6 @@ def completed(document: Document, cycle_id: str) -> Doc:
         )
     _fill(whole, CycleState.model_validate(whole).document())
     return whole
-
-
-def check(document: Doc, cycle_id: str) -> None:
-    """Refuse a document that breaks a rule."""
-    fault = fault_of(document, cycle_id)
-    if fault:
-        raise RondelError(f"the change of {cycle_id}.json is refused: {fault}")
 
 
 def fault_of(value: object, cycle_id: str, known: Document | None = None) -> str:
@@ -104,9 +98,6 @@ def _fill(into: Doc, source: Doc) -> None:
             for mine, theirs in zip(into[key], value, strict=True):
                 if isinstance(mine, dict) and isinstance(theirs, dict):
                     _fill(mine, theirs)
-
-
-# -- values of a file that anybody may have changed: of the wanted type, or none at all -----------
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -70,19 +70,9 @@ def seen(iteration: int, agent: str, asked: str = "") -> str:
     return f"{folder}/{asked.rpartition('/')[2]}.json" if asked else folder
 
 
-def requirements(iteration: int) -> str:
-    """The requirements analyst's reply."""
-    return part(iteration, "ra/requirements.md")
-
-
-def exploration(iteration: int) -> str:
-    """The exploration planner's first reply."""
-    return part(iteration, "ep/exploration.md")
-
-
-def plan(iteration: int) -> str:
-    """The exploration planner's second reply: the plan as it was accepted."""
-    return part(iteration, "ep/plan.json")
+def reply(iteration: int, document: str) -> str:
+    """The reply that an agent's document came from; of the plan, the plan as it was accepted."""
+    return part(iteration, document)
 
 
 def task(iteration: int, task_id: str, number: int = 1) -> str:
@@ -116,11 +106,6 @@ def built(iteration: int) -> str:
 def tests(iteration: int) -> str:
     """What the project's own tests said."""
     return part(iteration, "vas/tests.json")
-
-
-def validation(iteration: int) -> str:
-    """The validation archivist's reply."""
-    return part(iteration, "vas/validation.md")
 
 
 def aggregate(iteration: int) -> str:

@@ -8,10 +8,10 @@ here knows are kept.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from functools import cache
+from typing import Annotated, Any, ClassVar, get_origin
 
 from pydantic import (
     BaseModel,
@@ -30,9 +30,6 @@ ITERATIONS_MAX = 5
 Percent = Annotated[float, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]
 Missing = Mapping[str, Any]
-
-
-# -- enumerations -----------------------------------------------------------------------------
 
 
 class CycleStatus(StrEnum):
@@ -117,11 +114,11 @@ class BlockerStatus(StrEnum):
     WORKAROUND = "workaround"
 
 
-# -- types ------------------------------------------------------------------------------------
-
-
 class Shape(BaseModel):
-    """A part of the document. `missing` is what an older or partial one gets where it says nothing."""
+    """A part of the document.
+
+    An older or partial one gets what is `missing`; a list or an object that it lacks is empty.
+    """
 
     model_config = ConfigDict(extra="allow", validate_assignment=True, populate_by_name=True)
 
@@ -133,7 +130,9 @@ class Shape(BaseModel):
         if not isinstance(data, Mapping):
             return data
         given = cls.upgraded(dict(data))
-        return {**given, **{k: copy.deepcopy(v) for k, v in cls.missing.items() if k not in given}}
+        absent = {k: v for k, v in cls.missing.items() if k not in given}
+        empty = {k: make() for k, make in _collections(cls) if k not in given}
+        return {**given, **absent, **empty}
 
     @classmethod
     def upgraded(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -151,6 +150,16 @@ class Shape(BaseModel):
         return self.model_dump(mode="json")
 
 
+@cache
+def _collections(shape: type[Shape]) -> list[tuple[str, type]]:
+    """The required fields of a shape that hold a list or an object, and what makes an empty one."""
+    required = [(name, field.annotation) for name, field in shape.model_fields.items() if field.is_required()]
+    kinds: list[tuple[str, Any]] = [
+        (name, get_origin(annotation) or annotation) for name, annotation in required
+    ]
+    return [(n, list if kind is list else dict) for n, kind in kinds if issubclass(kind, list | dict | Shape)]
+
+
 class AgentState(Shape):
     """One of the four agents."""
 
@@ -162,7 +171,7 @@ class AgentState(Shape):
     error: str | None = None
     iterations_completed: Count
 
-    missing: ClassVar[Missing] = {"status": "idle", "output_files": [], "iterations_completed": 0}
+    missing: ClassVar[Missing] = {"status": "idle", "iterations_completed": 0}
 
 
 class Agents(Shape):
@@ -172,8 +181,6 @@ class Agents(Shape):
     ep: AgentState
     cd: AgentState
     vas: AgentState
-
-    missing: ClassVar[Missing] = {"ra": {}, "ep": {}, "cd": {}, "vas": {}}
 
 
 class PhaseError(Shape):
@@ -194,7 +201,7 @@ class Requirements(Shape):
     edge_cases: list[str]
     last_updated: str
 
-    missing: ClassVar[Missing] = {"specification": "", "edge_cases": [], "last_updated": ""}
+    missing: ClassVar[Missing] = {"specification": "", "last_updated": ""}
 
 
 class Exploration(Shape):
@@ -206,12 +213,7 @@ class Exploration(Shape):
     identified_risks: list[str]
     last_updated: str
 
-    missing: ClassVar[Missing] = {
-        "architecture_summary": "",
-        "integration_points": [],
-        "identified_risks": [],
-        "last_updated": "",
-    }
+    missing: ClassVar[Missing] = {"architecture_summary": "", "last_updated": ""}
 
 
 class PlanTask(Shape):
@@ -225,7 +227,7 @@ class PlanTask(Shape):
     assigned_to: str | None = None
     files: list[str]
 
-    missing: ClassVar[Missing] = {"effort": "medium", "depends_on": [], "status": "pending", "files": []}
+    missing: ClassVar[Missing] = {"effort": "medium", "status": "pending"}
 
     @property
     def headline(self) -> str:
@@ -242,12 +244,7 @@ class Plan(Shape):
     critical_path: list[str]
     last_updated: str
 
-    missing: ClassVar[Missing] = {
-        "tasks": [],
-        "total_estimated_effort": "",
-        "critical_path": [],
-        "last_updated": "",
-    }
+    missing: ClassVar[Missing] = {"total_estimated_effort": "", "last_updated": ""}
 
 
 class ChangeLog(Shape):
@@ -269,8 +266,6 @@ class Changes(Shape):
     total_files: Count
     changes: list[ChangeLog]
     iteration_markers: dict[int, str]
-
-    missing: ClassVar[Missing] = {"changes": [], "iteration_markers": {}}
 
     @classmethod
     def upgraded(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -296,13 +291,7 @@ class TestResults(Shape):
     total_tests: Count
     last_run: str
 
-    missing: ClassVar[Missing] = {
-        "pass_rate": 0,
-        "coverage": 0,
-        "failed_tests": [],
-        "total_tests": 0,
-        "last_run": "",
-    }
+    missing: ClassVar[Missing] = {"pass_rate": 0, "coverage": 0, "total_tests": 0, "last_run": ""}
 
 
 class AgentResult(Shape):
@@ -325,12 +314,7 @@ class IterationRecord(Shape):
     issues_found: list[str]
     resolved: bool
 
-    missing: ClassVar[Missing] = {
-        "started_at": "",
-        "agent_results": {},
-        "issues_found": [],
-        "resolved": False,
-    }
+    missing: ClassVar[Missing] = {"started_at": "", "resolved": False}
 
 
 class FeedbackEntry(Shape):
@@ -355,7 +339,7 @@ class Decision(Shape):
     chosen_option: str | None = None
     status: DecisionStatus
 
-    missing: ClassVar[Missing] = {"options": [], "status": "pending"}
+    missing: ClassVar[Missing] = {"status": "pending"}
 
 
 class Blocker(Shape):
@@ -376,8 +360,6 @@ class Coordination(Shape):
     feedback_log: list[FeedbackEntry]
     pending_decisions: list[Decision]
     blockers: list[Blocker]
-
-    missing: ClassVar[Missing] = {"feedback_log": [], "pending_decisions": [], "blockers": []}
 
 
 class CycleState(Shape):
@@ -416,12 +398,7 @@ class CycleState(Shape):
     missing: ClassVar[Missing] = {
         "max_iterations": ITERATIONS_MAX,
         "current_iteration": 0,
-        "agents": {},
         "current_phase": "init",
-        "completed_phases": [],
-        "phase_errors": [],
-        "iterations": [],
-        "coordination": {},
     }
 
     @classmethod

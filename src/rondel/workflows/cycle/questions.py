@@ -23,9 +23,6 @@ YES_OR_NO = ("yes", "no")
 _OPTIONS = re.compile(r"^(.*?)\(([^()|/]*+[|/][^()]*+)\)\s*+$", re.DOTALL)
 
 
-# -- raised by an agent -----------------------------------------------------------------------
-
-
 def raised(result: Mapping[str, Value], agent: str, iteration: int, prefix: str = "") -> list[Transition]:
     """The decisions and blockers of one answer. The same answer raises the same ones again."""
     found: list[Transition] = []
@@ -54,9 +51,6 @@ def _listed(value: Value | None) -> list[str]:
     return value if isinstance(value, list) else []
 
 
-# -- open -------------------------------------------------------------------------------------
-
-
 def held(state: State, phase: str) -> list[Step[State]]:
     """What must be answered before a phase goes on."""
     decisions = [d for d in state.pending_decisions if _holds(state, phase, raised_by(d.id))]
@@ -83,9 +77,6 @@ def raised_by(decision_id: str) -> str:
 def _question(kind: str, name: str, description: str, options: tuple[str, ...]) -> Step[State]:
     path = layout.answer(kind, folder_name(name))
     return Step(Decide(path, f"{name}: {description}", options, title=f"{kind} {name}"))
-
-
-# -- answered ---------------------------------------------------------------------------------
 
 
 def answers(state: State) -> Iterator[Step[State]]:

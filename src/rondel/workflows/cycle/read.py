@@ -90,7 +90,7 @@ def _iteration(
     begun = Iteration(number, begin)
     if not begin:
         return begun, []
-    planned = "ep" in begun.adopted or files.exists(layout.plan(number))
+    planned = "ep" in begun.adopted or files.exists(layout.reply(number, layout.PLAN))
     plan, problems = _plan(files, number, document.get("plan")) if planned else (None, [])
     tests = files.json(layout.tests(number))
     tip = files.json(layout.built(number))
@@ -100,13 +100,13 @@ def _iteration(
         Iteration(
             number,
             begin,
-            "ra" in begun.adopted or files.exists(layout.requirements(number)),
-            "ep" in begun.adopted or files.exists(layout.exploration(number)),
+            "ra" in begun.adopted or files.exists(layout.reply(number, layout.REQUIREMENTS)),
+            "ep" in begun.adopted or files.exists(layout.reply(number, layout.EXPLORATION)),
             plan,
             tasks,
             tip if isinstance(tip, dict) else None,
             tests if isinstance(tests, dict) else None,
-            files.exists(layout.validation(number)),
+            files.exists(layout.reply(number, layout.VALIDATION)),
         ),
         problems,
     )
@@ -122,7 +122,7 @@ def _plan(files: Snapshot, number: int, stated: object) -> tuple[Proposal | None
     plan = plans.check(given)
     if not plan.error:
         return plan, []
-    known = (plans.check(found) for found in (files.json(layout.plan(number)), stated))
+    known = (plans.check(found) for found in (files.json(layout.reply(number, layout.PLAN)), stated))
     accepted = next((found for found in known if not found.error), None)
     if accepted is None:
         words, repair = "it cannot be read, and no other copy of it", "the next run asks for it again"

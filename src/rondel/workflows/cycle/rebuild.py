@@ -22,8 +22,7 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.documents import Doc, fault_of, first_fault, mapping, mappings, strings
-from rondel.workflows.cycle.layout import FIRST, bump
+from rondel.workflows.cycle.documents import Doc, fault_of, first_fault, mapping, strings
 from rondel.workflows.cycle.models import SECTIONS, ChangeLog, CycleState, Plan, TestResults
 from rondel.workflows.cycle.requests import Request
 from rondel.workflows.cycle.results import exploration_section, first_paragraph, requirements_section
@@ -75,7 +74,7 @@ def _locate(files: Snapshot, cycle_id: str, request: Request) -> Located:
         rest, faults = left
         return Located(rest, Found.REST, logged=False, problems=(*problems, _damaged(cycle_id, faults)))
     there = files.exists(path) or log is not None
-    rebuilt = from_files(files, cycle_id, request)
+    rebuilt = _from_files(files, cycle_id, request)
     if rebuilt is None:
         return Located(None, Found.NOWHERE, logged=False, problems=(*problems, _lost(cycle_id, fault)))
     if not there and not layout.iterations(files):
@@ -168,49 +167,41 @@ def restore(state: State) -> list[Change]:
 # -- without the log ------------------------------------------------------------------------
 
 
-def from_files(files: Snapshot, cycle_id: str, request: Request) -> Document | None:
+def _from_files(files: Snapshot, cycle_id: str, request: Request) -> Document | None:
     """The state put together from the progress files; None when there are none."""
-    turns = layout.iterations(files)
-    sections = dict(_sections(files, request, len(turns)))
-    if not request.there and not sections and not turns:
+    numbers = layout.iterations(files)
+    sections = dict(_sections(files, request, len(numbers)))
+    changes = _changes(files)
+    if not (request.there or sections or changes or numbers):
         return None
     said = request.description or _said(sections) or cycle_id
-    at = request.created_at or _time(files, f".rondel/request-{1}.json", request)
+    at = request.created_at or _time(files, ".rondel/request-1.json", request)
     doc: Doc = transitions.initial(cycle_id, said, request.title, max(1, request.max_iterations), at)
-    for number in turns:
+    for number in numbers:
         _replay(files, doc, number, request)
     doc |= sections
+    if changes:
+        transitions.add_changes(changes)(doc)
     return doc
 
 
-def _sections(files: Snapshot, request: Request, turns: int) -> Iterator[tuple[str, Doc]]:
-    text = files.text(layout.REQUIREMENTS)
-    if text is not None:
-        yield (
-            "requirements",
-            requirements_section(text, _version(turns), _time(files, layout.REQUIREMENTS, request)),
-        )
-    text = files.text(layout.EXPLORATION)
-    if text is not None:
-        yield (
-            "exploration",
-            exploration_section(text, _version(turns), _time(files, layout.EXPLORATION, request)),
-        )
+def _sections(files: Snapshot, request: Request, iterations: int) -> Iterator[tuple[str, Doc]]:
+    version = layout.of_iteration(iterations) or layout.FIRST
+    for key, path, section in (
+        ("requirements", layout.REQUIREMENTS, requirements_section),
+        ("exploration", layout.EXPLORATION, exploration_section),
+    ):
+        text = files.text(path)
+        if text is not None:
+            yield key, section(text, version, _time(files, path, request))
     for key, path, model in (("plan", layout.PLAN, Plan), ("test_results", layout.TEST_RESULTS, TestResults)):
         try:
             yield key, model.model_validate(files.json(path)).document()
         except ValidationError:
             continue
-    changes = changes_of(files)
-    if changes:
-        markers: dict[str, str] = {}
-        for change in changes:
-            markers.setdefault(str(change["iteration"]), change["timestamp"])
-        total = len({c["file"] for c in changes})
-        yield "changes", {"total_files": total, "changes": changes, "iteration_markers": markers}
 
 
-def changes_of(files: Snapshot) -> list[Doc]:
+def _changes(files: Snapshot) -> list[Doc]:
     """The lines of `cd/changes.log` that are changes."""
     found = []
     for line in layout.lines(files, layout.CHANGES):
@@ -226,36 +217,18 @@ def _replay(files: Snapshot, doc: Doc, number: int, request: Request) -> None:
     begin = mapping(files.json(layout.begun(number)))
     transitions.open_iteration(number, str(begin.get("at", "")), strings(begin, "texts"))(doc)
     for name, path, left in (
-        ("ra", layout.requirements(number), layout.REQUIREMENTS),
-        ("ep", layout.plan(number), layout.PLAN),
+        ("ra", layout.reply(number, layout.REQUIREMENTS), layout.REQUIREMENTS),
+        ("ep", layout.reply(number, layout.PLAN), layout.PLAN),
         ("cd", layout.built(number), layout.CHANGES),
-        ("vas", layout.validation(number), layout.VALIDATION),
+        ("vas", layout.reply(number, layout.VALIDATION), layout.VALIDATION),
     ):
         if files.exists(path):
             at = _time(files, path, request)
-            step = transitions.finish_agent(
-                name, number, at, outputs=[left], message="", status="completed", files=1
-            )
-            step(doc)
+            transitions.finish_agent(name, number, at, outputs=[left], message="")(doc)
             doc["current_phase"] = name
     end = mapping(files.json(layout.aggregate(number)))
-    if not end:
-        return
-    at = str(end.get("at", ""))
-    resolved = end.get("resolved") is True
-    transitions.close_iteration(number, at, strings(end, "issues"), resolved=resolved)(doc)
-    transitions.add_feedback(mappings(end, "feedback"))(doc)
-    if end.get("status") == "completed":
-        transitions.complete(at)(doc)
-    elif end.get("status") == "failed":
-        transitions.fail(str(end.get("failure_reason", "")))(doc)
-
-
-def _version(turns: int) -> str:
-    version = FIRST
-    for _ in range(turns - 1):
-        version = bump(version)
-    return version
+    for transition in transitions.closed({**end, "iteration": number}) if end else ():
+        transition(doc)
 
 
 def _said(sections: Mapping[str, Doc]) -> str:

@@ -43,39 +43,22 @@ class Issue:
 def addressed(text: str, source: str) -> Issue:
     """An issue in an agent's own words."""
     words = text.strip()[:TEXT_MAX]
-    found = _ADDRESSED.match(words)
-    if found:
-        target = found[1].lower()
-        return Issue(found[2], source, target, KIND[target])
-    if _UNCLEAR.search(words):
-        return Issue(words, source, "ra", KIND["ra"])
-    if _PLANNING.search(words):
-        return Issue(words, source, "ep", KIND["ep"])
-    return Issue(words, source, "cd", FeedbackType.ISSUE_FIX)
-
-
-KIND = {
-    "ra": FeedbackType.CLARIFICATION,
-    "ep": FeedbackType.CLARIFICATION,
-    "cd": FeedbackType.ISSUE_FIX,
-    "vas": FeedbackType.CLARIFICATION,
-}
+    if found := _ADDRESSED.match(words):
+        target, words = found[1].lower(), found[2]
+    elif _UNCLEAR.search(words):
+        target = "ra"
+    else:
+        target = "ep" if _PLANNING.search(words) else "cd"
+    kind = FeedbackType.ISSUE_FIX if target == "cd" else FeedbackType.CLARIFICATION
+    return Issue(words, source, target, kind)
 
 
 def of_tests(run: TestRun) -> list[Issue]:
     """What the test run found: always the code developer's."""
-    found = [
-        Issue(
-            f"test failed: {f.name}" + (f": {f.message}" if f.message else ""),
-            "vas",
-            "cd",
-            FeedbackType.BUG_REPORT,
-        )
-        for f in run.failures
-    ]
+    found = [f"test failed: {f.name}" + (f": {f.message}" if f.message else "") for f in run.failures]
     if run.problem:
-        found.append(Issue(run.problem, "vas", "cd", FeedbackType.BUG_REPORT))
-    return found
+        found.append(run.problem)
+    return [Issue(words, "vas", "cd", FeedbackType.BUG_REPORT) for words in found]
 
 
 def each_once(issues: Iterable[Issue]) -> list[Issue]:

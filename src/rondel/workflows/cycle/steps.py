@@ -89,9 +89,6 @@ def _phase(state: State, iteration: Iteration) -> Iterable[Step[State]]:
     return held(state, "vas") or [due]
 
 
-# -- an iteration begins ----------------------------------------------------------------------
-
-
 def _begin(state: State, number: int) -> Step[State]:
     branch, base = (state.identity.branch, state.identity.base) if state.identity else (None, None)
     last = mapping(state.files.json(layout.built(number - 1))).get("commit")  # of the iteration before

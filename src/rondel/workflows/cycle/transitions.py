@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec
 
 from rondel.model.changes import Document
-from rondel.workflows.cycle.documents import Doc, Transition
+from rondel.workflows.cycle.documents import Doc, Transition, mappings, strings
 from rondel.workflows.cycle.models import AGENTS, TITLE_MAX
 
 P = ParamSpec("P")
@@ -108,6 +108,22 @@ def close_iteration(doc: Doc, number: int, at: str, issues: Sequence[str], *, re
     doc["current_phase"] = "aggregation"
 
 
+def closed(note: Mapping[str, Any]) -> list[Transition]:
+    """What the note that an iteration is closed with means for the state."""
+    at = str(note.get("at", ""))
+    changes = [
+        close_iteration(
+            note["iteration"], at, strings(note, "issues"), resolved=note.get("resolved") is True
+        ),
+        add_feedback(mappings(note, "feedback")),
+    ]
+    if note.get("status") == "completed":
+        changes.append(complete(at))
+    elif note.get("status") == "failed":
+        changes.append(fail(str(note.get("failure_reason", ""))))
+    return changes
+
+
 @transition
 def raise_limit(doc: Doc, max_iterations: int) -> None:
     """More iterations are allowed; never fewer."""
@@ -159,12 +175,12 @@ def finish_agent(
     iteration: int,
     at: str,
     *,
-    outputs: Iterable[str],
+    outputs: Sequence[str],
     message: str,
-    status: str,
-    files: int,
+    status: str = "completed",
+    files: int | None = None,
 ) -> None:
-    """An agent's turn in an iteration is over."""
+    """An agent is done in an iteration; where nothing is said, it changed the files it left."""
     agent = doc["agents"][name]
     known = agent["output_files"]
     agent |= {
@@ -177,9 +193,7 @@ def finish_agent(
     agent.pop("error", None)
     if name not in doc["completed_phases"]:
         doc["completed_phases"].append(name)
-    record = record_of(doc, iteration)
-    if record is not None:
-        record.setdefault("agent_results", {})[name] = {"status": status, "files_modified": files}
+    _note_result(doc, iteration, name, status, len(outputs) if files is None else files)
 
 
 @transition
@@ -187,9 +201,13 @@ def fail_agent(doc: Doc, name: str, iteration: int, at: str, error: str) -> None
     """An agent gave no usable answer."""
     doc["agents"][name] |= {"status": "failed", "completed_at": at, "error": error}
     _add_phase_error(doc, name, error, at)
+    _note_result(doc, iteration, name, "failed", 0)
+
+
+def _note_result(doc: Doc, iteration: int, name: str, status: str, files: int) -> None:
     record = record_of(doc, iteration)
     if record is not None:
-        record.setdefault("agent_results", {})[name] = {"status": "failed", "files_modified": 0}
+        record.setdefault("agent_results", {})[name] = {"status": status, "files_modified": files}
 
 
 @transition
@@ -223,14 +241,15 @@ def set_task(doc: Doc, /, task_id: str, **fields: Any) -> None:
 
 
 @transition
-def add_changes(doc: Doc, entries: Sequence[Doc], iteration: int) -> None:
+def add_changes(doc: Doc, entries: Iterable[Doc]) -> None:
     """Changes of files, each once."""
     changes = doc.setdefault("changes", {"total_files": 0, "changes": [], "iteration_markers": {}})
     known = {_key(e) for e in changes["changes"]}
-    changes["changes"] += [e for e in entries if _key(e) not in known]
+    for entry in entries:
+        if _key(entry) not in known:
+            changes["changes"].append(entry)
+        changes["iteration_markers"].setdefault(str(entry["iteration"]), entry["timestamp"])
     changes["total_files"] = len({e.get("file") for e in changes["changes"]})
-    if entries:
-        changes["iteration_markers"].setdefault(str(iteration), entries[0]["timestamp"])
 
 
 def _key(entry: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -261,15 +280,8 @@ def say(doc: Doc, entry: Doc) -> None:
 @transition
 def add_decision(doc: Doc, decision_id: str, description: str, options: Sequence[str]) -> None:
     """A question for a person."""
-    found = doc["coordination"]["pending_decisions"]
-    if all(d["id"] != decision_id for d in found):
-        entry = {
-            "id": decision_id,
-            "description": description,
-            "options": list(options),
-            "status": "pending",
-        }
-        found.append(entry)
+    entry = {"id": decision_id, "description": description, "options": list(options), "status": "pending"}
+    _add_once(doc["coordination"]["pending_decisions"], entry)
 
 
 @transition
@@ -291,11 +303,13 @@ def implement_decisions(doc: Doc) -> None:
 @transition
 def add_blocker(doc: Doc, blocker_id: str, description: str, reported_by: str) -> None:
     """Something keeps the cycle from going on."""
-    found = doc["coordination"]["blockers"]
-    if all(b["id"] != blocker_id for b in found):
-        found.append(
-            {"id": blocker_id, "description": description, "reported_by": reported_by, "status": "open"}
-        )
+    entry = {"id": blocker_id, "description": description, "reported_by": reported_by, "status": "open"}
+    _add_once(doc["coordination"]["blockers"], entry)
+
+
+def _add_once(entries: list[Doc], entry: Doc) -> None:
+    if all(known["id"] != entry["id"] for known in entries):
+        entries.append(entry)
 
 
 def next_blocker(doc: Mapping[str, Any]) -> str:

@@ -11,18 +11,7 @@ from rondel.model.actions import Access, Ask, Derive, Run, Workspace
 from rondel.model.changes import Change, json_file, text
 from rondel.model.outcomes import Outcome
 from rondel.model.workflow import Step
-from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.asking import (
-    ENTRIES_MAX,
-    agent_failed,
-    asked,
-    during,
-    file_section,
-    listed,
-    no_text,
-    plan_section,
-    publish,
-)
+from rondel.workflows.cycle import asking, layout, transitions
 from rondel.workflows.cycle.documents import mapping, mappings
 from rondel.workflows.cycle.layout import bump, of_iteration
 from rondel.workflows.cycle.measure import COVERAGE, JUNIT, TestRun, measured, run_of
@@ -40,7 +29,7 @@ def testing(state: State, iteration: Iteration) -> Step[State]:
     """The project's own tests; without a command there is nothing to run."""
     number, command = iteration.number, state.test_command
     path, inputs = layout.tests(number), (layout.built(number),)
-    write = during(iteration, _tested)
+    write = asking.during(iteration, _tested)
     if not command:
         return Step(Derive(path, inputs=inputs, outputs=(layout.TEST_RESULTS,)), write)
     junit, coverage = state.request.junit or JUNIT, state.request.coverage or COVERAGE
@@ -99,7 +88,8 @@ def _tested(state: State, iteration: Iteration, outcome: Outcome) -> Sequence[Ch
     }
     file = replace(json_file(layout.TEST_RESULTS, results), view=True)
     return [
-        *(publish(state, file, former) if former else [file]),  # without a version there is nothing to keep
+        # Without a version there is nothing to keep.
+        *(asking.publish(state, file, former) if former else [file]),
         state.edit(
             outcome.finished_at,
             transitions.start_agent("vas", "vas", state.time(outcome.started_at)),
@@ -128,14 +118,14 @@ def tests_section(state: State) -> dict[str, str]:
     lines = [f"{found.total_tests} tests, {found.pass_rate:g} % passed, {coverage}."]
     run = state.iteration.tests if state.iteration else None
     if run is None:
-        lines += [f"- failed: {name}" for name in found.failed_tests[:ENTRIES_MAX]]
-        return {"tests": listed("The last test run, of the iteration before", lines)}
-    failures = mappings(run, "failures")[:ENTRIES_MAX]
+        lines += [f"- failed: {name}" for name in found.failed_tests[: asking.ENTRIES_MAX]]
+        return {"tests": asking.section("The last test run, of the iteration before", *lines)}
+    failures = mappings(run, "failures")[: asking.ENTRIES_MAX]
     lines += [f"- failed: {f.get('name')}: {f.get('message')}" for f in failures]
     if run.get("problem"):
         lines.append(f"- {run['problem']}")
     output = str(run.get("output", ""))[-4000:].replace("````", "'''")
-    return {"tests": listed("The test run", [*lines, "", "````", output, "````"])}
+    return {"tests": asking.section("The test run", *lines, "", "````", output, "````")}
 
 
 # -- validation ---------------------------------------------------------------------------------
@@ -144,23 +134,25 @@ def tests_section(state: State) -> dict[str, str]:
 def validating(iteration: Iteration) -> Step[State]:
     """The archivist judges what was built and tested."""
     ask = Ask(
-        layout.validation(iteration.number),
+        layout.reply(iteration.number, layout.VALIDATION),
         "cycle.vas",
         inputs=(layout.REQUIREMENTS, layout.tests(iteration.number)),
         workspace=Workspace(Access.READ, base=iteration.built),
         outputs=(layout.VALIDATION, layout.SUMMARY),
         title="validation",
     )
-    return asked(iteration, "vas", ask, "validate", material=_material, wrong=no_text, write=_validated)
+    return asking.step(
+        iteration, "vas", ask, "validate", material=_material, wrong=asking.no_text, write=_validated
+    )
 
 
 def _material(state: State, iteration: Iteration) -> Mapping[str, str]:
     changes = (f"- {f.get('action')} {f.get('file')} ({v.task.id})" for v in iteration.tasks for f in v.files)
     return {
-        **file_section(state, "requirements", layout.REQUIREMENTS),
+        **asking.file_section(state, "requirements", layout.REQUIREMENTS),
         **tests_section(state),
-        **plan_section(iteration),
-        "changes": listed("What was changed in this iteration", changes),
+        **asking.plan_section(iteration),
+        "changes": asking.section("What was changed in this iteration", *changes),
     }
 
 
@@ -168,16 +160,13 @@ def _validated(state: State, iteration: Iteration, outcome: Outcome) -> Sequence
     """The archivist has judged; the summary beside it holds only what was measured."""
     result = parse_phase_result(outcome.text)
     if not outcome.ok or result is None or status_of(result) is None:
-        return agent_failed(state, iteration, "vas", outcome)
+        return asking.agent_failed(state, iteration, "vas", outcome)
     former = of_iteration(iteration.number - 1)
+    words = str(result.get("summary", ""))
     at = state.time(outcome.finished_at)
     return [
-        *publish(state, text(layout.VALIDATION, without_phase_result(outcome.text)), former),
-        *publish(
-            state,
-            text(layout.SUMMARY, _summary(state, iteration, str(result.get("summary", ""))), view=True),
-            former,
-        ),
+        *asking.publish(state, text(layout.VALIDATION, without_phase_result(outcome.text)), former),
+        *asking.publish(state, text(layout.SUMMARY, _summary(state, iteration, words), view=True), former),
         state.edit(
             outcome.finished_at,
             transitions.finish_agent(
@@ -185,13 +174,11 @@ def _validated(state: State, iteration: Iteration, outcome: Outcome) -> Sequence
                 iteration.number,
                 at,
                 outputs=[layout.TEST_RESULTS, layout.VALIDATION, layout.SUMMARY],
-                message=str(result.get("summary", "")),
-                status="completed",
-                files=3,
+                message=words,
             ),
             *raised(result, "vas", iteration.number),
         ),
-        text(layout.validation(iteration.number), outcome.text),
+        text(layout.reply(iteration.number, layout.VALIDATION), outcome.text),
     ]
 
 

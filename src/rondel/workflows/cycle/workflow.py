@@ -83,7 +83,15 @@ class Cycle(Workflow[State]):
 
     @override
     def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
-        return control(state, word, at)
+        if state.cycle is None:
+            return ()
+        if word in ("resume", "retry"):
+            return _resume(state, at, retry=word == "retry")
+        verb = "stopped" if word == "stop" else "paused"
+        pause = transitions.pause(
+            f"{verb} by a person at {state.time(at)}; `{command_line('cycle', 'resume', state.id)}` goes on"
+        )
+        return [*restore(state), state.edit(at, pause)]
 
     @override
     def changes_code(self, state: State | None) -> bool:
@@ -99,7 +107,31 @@ class Cycle(Workflow[State]):
 
     @override
     def summary(self, state: State) -> Summary:
-        return summary(state)
+        cycle = state.cycle
+        if cycle is None:
+            return Summary(state.id, Status.DAMAGED, problems=state.problems)
+        due = [step.action for step in steps(state)]
+        questions = [a.question for a in due if isinstance(a, Decide)]
+        status = STATUS[cycle.status]
+        waiting = None
+        if questions and len(questions) == len(due):
+            status, waiting = Status.WAITING, "; ".join(questions)
+        elif cycle.status == "failed":
+            waiting = cycle.failure_reason
+        done, total = _progress(cycle, state.iteration)
+        follows = _next(state, cycle, waits=bool(waiting))
+        return Summary(
+            title=cycle.title,
+            status=status,
+            phase=cycle.current_phase.value,
+            done=done,
+            total=total,
+            waiting_for=waiting,
+            updated_at=parse_time(cycle.updated_at),
+            problems=state.problems,
+            next=follows,
+            state={**state.document, "branch": state.target, "next": follows},
+        )
 
     @override
     def documents(self, state: State) -> Iterable[str]:
@@ -115,7 +147,7 @@ class Cycle(Workflow[State]):
     @override
     def frozen(self, state: State) -> Iterable[str]:
         under_way = state.iteration.number if state.iteration else None
-        return [layout.part(n, "").rstrip("/") for n in layout.iterations(state.files) if n != under_way]
+        return [f"{layout.PARTS}/iteration-{n}" for n in layout.iterations(state.files) if n != under_way]
 
     @override
     def looked_up(self, state: State) -> Iterable[str]:
@@ -139,38 +171,6 @@ class Cycle(Workflow[State]):
     @override
     def settings(self) -> Mapping[str, object]:
         return SETTINGS
-
-
-# -- in short -----------------------------------------------------------------------------------
-
-
-def summary(state: State) -> Summary:
-    """What `rondel status` shows of a cycle."""
-    cycle = state.cycle
-    if cycle is None:
-        return Summary(state.id, Status.DAMAGED, problems=state.problems)
-    due = [step.action for step in steps(state)]
-    questions = [a.question for a in due if isinstance(a, Decide)]
-    status = STATUS[cycle.status]
-    waiting = None
-    if questions and len(questions) == len(due):
-        status, waiting = Status.WAITING, "; ".join(questions)
-    elif cycle.status == "failed":
-        waiting = cycle.failure_reason
-    done, total = _progress(cycle, state.iteration)
-    follows = _next(state, cycle, waits=bool(waiting))
-    return Summary(
-        title=cycle.title,
-        status=status,
-        phase=cycle.current_phase.value,
-        done=done,
-        total=total,
-        waiting_for=waiting,
-        updated_at=parse_time(cycle.updated_at),
-        problems=state.problems,
-        next=follows,
-        state={**state.document, "branch": state.target, "next": follows},
-    )
 
 
 def _progress(cycle: CycleState, iteration: Iteration | None) -> tuple[int, int]:
@@ -198,22 +198,6 @@ def _next(state: State, cycle: CycleState, *, waits: bool) -> str:
     if cycle.status == "failed" and state.iteration is None and not state.extensions:
         return command_line("cycle", "extend", name, OWN_WORDS)
     return command_line("cycle", "resume", name)
-
-
-# -- pause, stop and resume ----------------------------------------------------------------------
-
-
-def control(state: State, word: str, at: datetime) -> Sequence[Change]:
-    """What a person's word leaves in the files."""
-    if state.cycle is None:
-        return ()
-    if word in ("resume", "retry"):
-        return _resume(state, at, retry=word == "retry")
-    verb = "stopped" if word == "stop" else "paused"
-    pause = transitions.pause(
-        f"{verb} by a person at {state.time(at)}; `{command_line('cycle', 'resume', state.id)}` goes on"
-    )
-    return [*restore(state), state.edit(at, pause)]
 
 
 def _resume(state: State, at: datetime, *, retry: bool) -> Sequence[Change]:
