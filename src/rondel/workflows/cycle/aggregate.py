@@ -79,11 +79,11 @@ def _issues(state: State, iteration: Iteration) -> Iterator[Issue]:
     yield from routing.of_tests(run_of(iteration.tests or {}))
     yield from _of_validation(state, iteration)
     yield from _of_tasks(iteration)
+    conflicts = {view.result.get("blocker") for view in iteration.tasks}
     for blocker in state.open_blockers:
-        if blocker.reported_by != USER and not _is_conflict(iteration, blocker.id):
-            yield routing.addressed(
-                f"{blocker.reported_by}: blocker: {blocker.description}", blocker.reported_by
-            )
+        if blocker.reported_by != USER and blocker.id not in conflicts:
+            source = blocker.reported_by
+            yield routing.addressed(f"{source}: blocker: {blocker.description}", source)
     for entry in unread(state, iteration):
         yield Issue(entry.content, USER, entry.target, entry.type)
 
@@ -119,10 +119,6 @@ def _of_tasks(iteration: Iteration) -> Iterator[Issue]:
             yield from (routing.addressed(words, "cd") for words in strings(view.result, "issues"))
         if view.result.get("status") == "partial" and not view.result.get("issues"):
             yield to_fix(f"{name} is done in part: {view.result.get('summary')}")
-
-
-def _is_conflict(iteration: Iteration, blocker_id: str) -> bool:
-    return any(view.result.get("blocker") == blocker_id for view in iteration.tasks)
 
 
 def _timeline(

@@ -5,11 +5,10 @@ A document that somebody else wrote before its agent was ever asked is that agen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rondel.model import jsons
 from rondel.model.actions import Access, Ask, Derive, Workspace
 from rondel.model.changes import Change, Write, json_file, text
 from rondel.model.outcomes import Ended, Outcome
@@ -33,40 +32,15 @@ class AgentDocument:
     name: str  # of its section in the state
     agent: str
     path: str
-    section: Callable[[str, str, str], Doc]  # what the state shows of its text, a version and a time
     reader: str  # the agent that its author's remarks are for
     outputs: tuple[str, ...] = ()  # what its author has left with it; empty where the author goes on
     prefix: str = ""  # of the questions that it raises
 
 
-def _plan_section(content: str, version: str, at: str) -> Doc:
-    return plans.check(jsons.load(content)).section(version, at)
-
-
-REQUIREMENTS = AgentDocument(
-    "requirements",
-    "ra",
-    layout.REQUIREMENTS,
-    results.requirements_section,
-    reader="ep",
-    outputs=(layout.REQUIREMENTS,),
-)
-EXPLORATION = AgentDocument(
-    "exploration",
-    "ep",
-    layout.EXPLORATION,
-    results.exploration_section,
-    reader="cd",
-    prefix="x",
-)
-PLAN = AgentDocument(
-    "plan",
-    "ep",
-    layout.PLAN,
-    _plan_section,
-    reader="cd",
-    outputs=(layout.EXPLORATION, layout.PLAN),
-)
+REQUIREMENTS = AgentDocument("requirements", "ra", layout.REQUIREMENTS, "ep", (layout.REQUIREMENTS,))
+EXPLORATION = AgentDocument("exploration", "ep", layout.EXPLORATION, "cd", prefix="x")
+PLAN = AgentDocument("plan", "ep", layout.PLAN, "cd", (layout.EXPLORATION, layout.PLAN))
+SECTIONS = {REQUIREMENTS: results.requirements_section, EXPLORATION: results.exploration_section}
 
 
 def analysing(state: State, iteration: Iteration) -> Iterator[Step[State]]:
@@ -108,9 +82,6 @@ def _ask(iteration: Iteration, document: AgentDocument, inputs: tuple[str, ...])
     )
 
 
-# -- requirements, exploration ----------------------------------------------------------------
-
-
 def _markdown(iteration: Iteration, document: AgentDocument, template: str) -> Step[State]:
     return asking.step(
         iteration,
@@ -132,28 +103,21 @@ def _written(
     if document is REQUIREMENTS:
         content = results.number_requirements(content)
     version = bump(iteration.version(document.name))
-    section = document.section(content, version, state.time(outcome.finished_at))
-    file, part = (
-        text(document.path, content),
-        text(layout.reply(iteration.number, document.path), outcome.text),
-    )
-    return _left(document, state, iteration, outcome, section, file, part)
-
-
-# -- the plan ---------------------------------------------------------------------------------
+    section = SECTIONS[document](content, version, state.time(outcome.finished_at))
+    part = text(layout.reply(iteration.number, document.path), outcome.text)
+    return _left(document, state, iteration, outcome, section, text(document.path, content), part)
 
 
 def _plan_material(state: State, iteration: Iteration) -> Mapping[str, str]:
     former = state.files.text(layout.PLAN)
+    fenced = f"```json\n{former}\n```" if former else ""
     to_correct = asking.due_for(state, iteration, "cd")
     return {
         **asking.file_section(state, "requirements", layout.REQUIREMENTS),
         **asking.file_section(state, "exploration", layout.EXPLORATION),
         **tests_section(state),
         "developer_feedback": asking.feedback_section("What the code developer must mend", to_correct),
-        "plan": asking.section("The plan of the iteration before", f"```json\n{former}\n```")
-        if former
-        else "",
+        "plan": asking.section("The plan of the iteration before", fenced),
     }
 
 
@@ -164,8 +128,8 @@ def _planned(state: State, iteration: Iteration, outcome: Outcome) -> Sequence[C
     if asking.refused(outcome):
         return asking.agent_failed(state, iteration, "ep", outcome)
     plan = proposal.section(bump(iteration.version("plan")), state.time(outcome.finished_at))
-    file, part = json_file(layout.PLAN, plan), json_file(layout.reply(iteration.number, layout.PLAN), plan)
-    return _left(PLAN, state, iteration, outcome, plan, file, part)
+    part = json_file(layout.reply(iteration.number, layout.PLAN), plan)
+    return _left(PLAN, state, iteration, outcome, plan, json_file(layout.PLAN, plan), part)
 
 
 def _plan_restored(state: State, iteration: Iteration, _outcome: Outcome) -> Sequence[Change]:
@@ -173,9 +137,6 @@ def _plan_restored(state: State, iteration: Iteration, _outcome: Outcome) -> Seq
     kept = (state.document.get("plan"), state.files.json(layout.reply(iteration.number, layout.PLAN)))
     found = next((p for p in kept if isinstance(p, dict) and not plans.check(p).error), None)
     return [json_file(layout.PLAN, found)] if found is not None else []
-
-
-# -- what an answer leaves --------------------------------------------------------------------
 
 
 def _left(
@@ -218,9 +179,6 @@ def _done(
     )
 
 
-# -- as somebody else wrote it ------------------------------------------------------------------
-
-
 def _given(state: State, iteration: Iteration, document: AgentDocument) -> Step[State] | None:
     """A document that somebody else wrote, taken over; None where its agent has to be asked.
 
@@ -230,16 +188,11 @@ def _given(state: State, iteration: Iteration, document: AgentDocument) -> Step[
     path = document.path
     if iteration.version(document.name) is not None or not is_theirs(state.files, path):
         return None
-    if document is PLAN and not _has_plan(state):
+    if document is PLAN and plans.check(state.files.json(path)).error:
         return None
     title = f"{document.name}: as somebody else wrote it"
     action = Derive(layout.reply(iteration.number, document.path), inputs=(path,), title=title)
     return Step(action, asking.during(iteration, partial(_taken_over, document)))
-
-
-def _has_plan(state: State) -> bool:
-    """Whether the plan's own file holds one that can be carried out."""
-    return not plans.check(state.files.json(layout.PLAN)).error
 
 
 def _taken_over(
@@ -247,12 +200,13 @@ def _taken_over(
 ) -> Sequence[Change]:
     """The document stays as it is; the state shows it, and its part holds it to the byte."""
     content, data = state.files.text(document.path), state.files.data(document.path)
-    if content is None or data is None or (document is PLAN and not _has_plan(state)):
+    plan = plans.check(state.files.json(layout.PLAN))
+    if content is None or data is None or (document is PLAN and plan.error):
         return ()
     at = state.time(outcome.finished_at)
-    shown = transitions.section(document.name, document.section(content, FIRST, at))
+    section = plan.section(FIRST, at) if document is PLAN else SECTIONS[document](content, FIRST, at)
     done = _done(document, iteration.number, at, TAKEN_OVER)
     return [
-        state.edit(outcome.finished_at, shown, done),
+        state.edit(outcome.finished_at, transitions.section(document.name, section), done),
         Write(layout.reply(iteration.number, document.path), data),
     ]

@@ -14,7 +14,7 @@ from rondel.model.outcomes import Ended, Outcome
 from rondel.model.refs import END, commit_or_none
 from rondel.model.workflow import Look, Step
 from rondel.workflows.cycle import asking, layout, results, transitions
-from rondel.workflows.cycle.documents import Doc, Transition, mapping
+from rondel.workflows.cycle.documents import Doc, Transition, mapping, mappings
 from rondel.workflows.cycle.layout import of_iteration
 from rondel.workflows.cycle.measure import look_for_tip
 from rondel.workflows.cycle.models import ChangeAction
@@ -46,9 +46,6 @@ def _on_try(
         return write(state, iteration, now, outcome) if now else ()
 
     return write_now
-
-
-# -- a task ---------------------------------------------------------------------------------------
 
 
 def _task(state: State, iteration: Iteration, view: TaskView) -> Step[State]:
@@ -181,9 +178,6 @@ def _no_report(outcome: Outcome) -> str:
     return f"(No report. {outcome.error})"
 
 
-# -- what its commit did --------------------------------------------------------------------------
-
-
 def _count(iteration: Iteration, view: TaskView) -> Step[State]:
     commit = commit_or_none(view.result.get("commit")) or ""
     path = layout.task_changes(iteration.number, view.task.id, view.number)
@@ -237,11 +231,8 @@ def _entries(iteration: Iteration, view: TaskView, found: Mapping[str, Any]) -> 
             "agent": "cd",
             "description": f"{view.task.id}: {view.result.get('summary', '')}",
         }
-        for item in TaskView(view.task, view.stage, changes=found).files
+        for item in mappings(found, "files")
     ]
-
-
-# -- all of them ----------------------------------------------------------------------------------
 
 
 def _tip(state: State, iteration: Iteration) -> Step[State]:

@@ -34,10 +34,19 @@ SIGNALS = {"paused": (False, "pause"), "failed": (False, "stop"), "running": (Tr
 
 
 def new_cycle(
-    description: str, *, title: str | None = None, max_iterations: int = ITERATIONS_MAX
+    description: str,
+    *,
+    title: str | None = None,
+    max_iterations: int = ITERATIONS_MAX,
+    utc_offset_h: float = UTC_OFFSET_H,
 ) -> CycleState:
     """The state of a new cycle, with an id of its own. Nothing is written."""
-    return _new(description, title, max_iterations, _now(UTC_OFFSET_H))
+    words = _said(description)
+    if max_iterations < 1:
+        raise UsageError(f"max_iterations = {max_iterations} is not allowed; at least 1 iteration is needed")
+    at = _now(utc_offset_h)
+    document = transitions.initial(_cycle_id(at), words, title, max_iterations, at_time(at, at.tzinfo or UTC))
+    return CycleState.model_validate(document)
 
 
 def extend(state: CycleState, text: str) -> CycleState:
@@ -80,7 +89,7 @@ def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
     return state.cycle
 
 
-def mend(root: str | Path, *, repair: Repairs) -> Iterator[tuple[str, Problem]]:
+def repaired(root: str | Path, *, repair: Repairs) -> Iterator[tuple[str, Problem]]:
     """The cycles whose state file was damaged and is restored, each with its name."""
     for ref in layout.sessions(DiskSnapshot(Path(root))):
         state = load(ref.id, root)
@@ -105,11 +114,15 @@ def start(
     claim: Claim = unclaimed,
 ) -> SessionRef:
     """A new cycle on disk: what was asked first, then its state."""
-    hours = settings.get("utc_offset_h")
-    at = _now(float(hours) if isinstance(hours, int | float) else UTC_OFFSET_H)
-    limit = settings.get("max_iterations")
-    state = _new(description, title, limit if isinstance(limit, int) else ITERATIONS_MAX, at)
-    names = [state.cycle_id, *(_cycle_id(at) for _ in range(TRIES))]
+    hours, limit = settings.get("utc_offset_h"), settings.get("max_iterations")
+    utc_offset_h = float(hours) if isinstance(hours, int | float) else UTC_OFFSET_H
+    state = new_cycle(
+        description,
+        title=title,
+        max_iterations=limit if isinstance(limit, int) else ITERATIONS_MAX,
+        utc_offset_h=utc_offset_h,
+    )
+    names = [state.cycle_id, *(_cycle_id(_now(utc_offset_h)) for _ in range(TRIES))]
     home = store.safe_join(root, layout.HOME)
     folder = store.claim_folder(home, (f"{name}{layout.PROGRESS}" for name in names))
     state.cycle_id = folder.name.removesuffix(layout.PROGRESS)
@@ -142,14 +155,6 @@ def added(text: str, at: datetime, max_iterations: int | None = None) -> Write:
         {"max_iterations": max_iterations} if max_iterations else {}
     )
     return json_file(f"{EXTENSIONS}/{name}", body)
-
-
-def _new(description: str, title: str | None, max_iterations: int, at: datetime) -> CycleState:
-    words = _said(description)
-    if max_iterations < 1:
-        raise UsageError(f"max_iterations = {max_iterations} is not allowed; at least 1 iteration is needed")
-    document = transitions.initial(_cycle_id(at), words, title, max_iterations, at_time(at, at.tzinfo or UTC))
-    return CycleState.model_validate(document)
 
 
 def _said(text: str) -> str:

@@ -77,19 +77,21 @@ def reply(iteration: int, document: str) -> str:
 
 def task(iteration: int, task_id: str, number: int = 1) -> str:
     """The code developer's report on one plan task; `number` counts its tries after a conflict."""
-    return part(iteration, f"cd/{task_id}.md" if number == 1 else f"cd/{task_id}.try-{number}.md")
+    return part(iteration, f"cd/{_try(task_id, number)}.md")
 
 
 def task_result(iteration: int, task_id: str, number: int = 1) -> str:
     """What came of that try: commit, files, times."""
-    return task(iteration, task_id, number).removesuffix(".md") + ".json"
+    return part(iteration, f"cd/{_try(task_id, number)}.json")
 
 
 def task_changes(iteration: int, task_id: str, number: int = 1) -> str:
     """What that try's commit did to each file."""
-    return part(
-        iteration, f"cd/changes/{task_id}.json" if number == 1 else f"cd/changes/{task_id}.try-{number}.json"
-    )
+    return part(iteration, f"cd/changes/{_try(task_id, number)}.json")
+
+
+def _try(task_id: str, number: int) -> str:
+    return task_id if number == 1 else f"{task_id}.try-{number}"
 
 
 def task_of(name: str) -> tuple[str, int] | None:
@@ -130,15 +132,13 @@ def lines(files: Snapshot, path: str) -> list[str]:
 
 def iterations(files: Snapshot) -> list[int]:
     """The iterations that have parts, in order."""
-    found = []
-    for name in files.names(PARTS):
-        match = re.fullmatch(r"iteration-([1-9]\d{0,5})/", name)
-        if match:
-            found.append(int(match[1]))
-    return sorted(found)
+    return numbers(files, PARTS, r"iteration-([1-9]\d{0,5})/")
 
 
-# -- versions: `1.0.0 → 1.1.0 → …`, one step for each iteration, the former one kept in `history/`
+def numbers(files: Snapshot, folder: str, pattern: str) -> list[int]:
+    """The numbers in those names of a folder that have a form, in order."""
+    found = (re.fullmatch(pattern, name) for name in files.names(folder))
+    return sorted(int(match[1]) for match in found if match)
 
 
 def bump(version: str | None) -> str:

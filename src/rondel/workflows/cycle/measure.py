@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -84,11 +84,7 @@ def measured(outcome: Outcome, junit: str = JUNIT, coverage: str = COVERAGE) -> 
         if state == "failed":
             failures.append(Failure(name, message))
     run = TestRun(
-        total,
-        skipped,
-        len(failures),
-        tuple(failures[:FAILURES_MAX]),
-        _coverage(outcome.files.get(coverage)),
+        total, skipped, len(failures), tuple(failures[:FAILURES_MAX]), _coverage(outcome.files.get(coverage))
     )
     return replace(run, problem=_problem(outcome, run, report, readable=cases is not None))
 
@@ -174,31 +170,24 @@ def _state(case: ET.Element) -> tuple[str, str]:
 
 def _coverage(data: bytes | None) -> float | None:
     """The covered percentage: coverage.py's JSON or a Cobertura XML."""
-    if data is None:
-        return None
-    number = next(_percentages(data), None)
+    number = None if data is None else _percentage(data)
     return None if number is None else _short(min(100.0, max(0.0, number)))
 
 
-def _percentages(data: bytes) -> Iterator[float]:
+def _percentage(data: bytes) -> float | None:
     try:
-        totals = jsons.load(data).get("totals", {}).get("percent_covered")
-        if isinstance(totals, int | float):
-            yield float(totals)
+        found = jsons.load(data).get("totals", {}).get("percent_covered")
+        return float(found) if isinstance(found, int | float) else None
     except (ValueError, AttributeError):
         root = _parse(data)
-        rate = root.get("line-rate", "") if root is not None and root.tag == "coverage" else ""
-        if re.fullmatch(r"\d{1,3}(\.\d{1,20})?", rate):
-            yield 100 * float(rate)
+    rate = root.get("line-rate", "") if root is not None and root.tag == "coverage" else ""
+    return 100 * float(rate) if re.fullmatch(r"\d{1,3}(\.\d{1,20})?", rate) else None
 
 
 def _short(number: float) -> float:
     """Two digits, and a whole number as one."""
     rounded = round(number, 2)
     return int(rounded) if float(rounded).is_integer() else rounded
-
-
-# -- how what was built is tested --------------------------------------------------------------------
 
 
 def look_for_tip(look: Look, target: str, base: str, test: str) -> dict[str, object]:

@@ -21,6 +21,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from typing_extensions import override
 
 from rondel.model.changes import Document
 
@@ -268,8 +269,8 @@ class Changes(Shape):
     iteration_markers: dict[int, str]
 
     @classmethod
+    @override
     def upgraded(cls, data: dict[str, Any]) -> dict[str, Any]:
-        """See `Shape`."""
         if "total_files" in data:
             return data
         entries = data.get("changes")
@@ -402,8 +403,8 @@ class CycleState(Shape):
     }
 
     @classmethod
+    @override
     def upgraded(cls, data: dict[str, Any]) -> dict[str, Any]:
-        """See `Shape`."""
         said = data.get("title") or data.get("description") or ""
         times = [t for t in (data.get("created_at"), data.get("updated_at")) if isinstance(t, str)]
         filled = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from typing import Any
 
 from rondel.model.identity import IDENTITY, identity_of
@@ -140,16 +141,12 @@ def _tasks(
     tries = _tries(files, iteration.number)
     views: dict[str, TaskView] = {}
     for task in plan.tasks:
-        number = max(tries.get(task.id, ()), default=0)
-        result = mapping(files.json(layout.task_result(iteration.number, task.id, number))) if number else {}
-        changes = (
-            mapping(files.json(layout.task_changes(iteration.number, task.id, number))) if number else {}
-        )
+        last = max(tries.get(task.id, ()), default=0)
+        result = mapping(files.json(layout.task_result(iteration.number, task.id, last))) if last else {}
+        changes = mapping(files.json(layout.task_changes(iteration.number, task.id, last))) if last else {}
         stage = _stage(result, changes, blockers)
-        again = stage is Stage.DUE and number > 0
-        views[task.id] = TaskView(
-            task, stage, number + 1 if again or not number else number, None, result, changes
-        )
+        number = last + 1 if stage is Stage.DUE else last
+        views[task.id] = TaskView(task, stage, number, None, result, changes)
     _settle_dependants(views)
     newest = _highest(views.values()) or iteration.base  # holds what every task that is due depends on
     return tuple(replace(view, base=newest) for view in views.values())
@@ -171,7 +168,8 @@ def _stage(result: Mapping[str, Any], changes: Mapping[str, Any], blockers: Mapp
         case None:
             return Stage.DUE
         case "done":
-            return _done(result) if changes else Stage.UNCOUNTED
+            failed = result.get("status") == "failed"
+            return Stage.UNCOUNTED if not changes else Stage.FAILED if failed else Stage.DONE
         case "conflict":
             settled = blockers.get(str(result.get("blocker")), "open")
             return {"resolved": Stage.DUE, "workaround": Stage.DONE}.get(settled, Stage.CONFLICT)
@@ -179,29 +177,15 @@ def _stage(result: Mapping[str, Any], changes: Mapping[str, Any], blockers: Mapp
             return Stage.FAILED
 
 
-def _done(result: Mapping[str, Any]) -> Stage:
-    return Stage.FAILED if result.get("status") == "failed" else Stage.DONE
-
-
 def _settle_dependants(views: dict[str, TaskView]) -> None:
     """Who waits for whom; whoever waits for what cannot be completed is out of reach."""
-    for _ in views:
-        changed = False
-        for task_id, view in views.items():
-            if view.stage not in (Stage.DUE, Stage.WAITS):
-                continue
-            needed = [views[d].stage for d in view.task.depends_on if d in views]
-            stuck = (Stage.CONFLICT, Stage.FAILED, Stage.UNREACHABLE)
-            stage = Stage.DUE
-            if any(s in stuck for s in needed):
-                stage = Stage.UNREACHABLE
-            elif any(s is not Stage.DONE for s in needed):
-                stage = Stage.WAITS
-            if stage is not view.stage:
-                views[task_id] = replace(view, stage=stage)
-                changed = True
-        if not changed:
-            return
+    stuck = (Stage.CONFLICT, Stage.FAILED, Stage.UNREACHABLE)
+    for task_id in TopologicalSorter({v.task.id: v.task.depends_on for v in views.values()}).static_order():
+        view = views[task_id]
+        needed = [views[name].stage for name in view.task.depends_on]
+        if view.stage is Stage.DUE and any(stage is not Stage.DONE for stage in needed):
+            stage = Stage.UNREACHABLE if any(stage in stuck for stage in needed) else Stage.WAITS
+            views[task_id] = replace(view, stage=stage)
 
 
 def _highest(views: Iterable[TaskView]) -> str | None:

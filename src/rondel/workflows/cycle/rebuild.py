@@ -143,14 +143,12 @@ def _log_problems(logged: doclog.Logged) -> tuple[Problem, ...]:
     return (Problem("log-damaged", layout.LOG, words, "nothing to do: the next change is logged whole"),)
 
 
-def in_order(state: State) -> bool:
-    """Whether the state file shows the state and the log ends with it."""
-    return state.found is Found.FILE and state.logged
-
-
 def restore(state: State) -> list[Change]:
-    """The state file as it must be, and the log with it; what was damaged is kept aside."""
-    if in_order(state) or state.cycle is None:
+    """The state file as it must be, and the log with it; what was damaged is kept aside.
+
+    Nothing where the file shows the state and the log ends with it.
+    """
+    if state.cycle is None or (state.found is Found.FILE and state.logged):
         return []
     path = layout.state_file(state.id)
     changes: list[Change] = []
@@ -164,9 +162,6 @@ def restore(state: State) -> list[Change]:
     return changes
 
 
-# -- without the log ------------------------------------------------------------------------
-
-
 def _from_files(files: Snapshot, cycle_id: str, request: Request) -> Document | None:
     """The state put together from the progress files; None when there are none."""
     numbers = layout.iterations(files)
@@ -174,7 +169,8 @@ def _from_files(files: Snapshot, cycle_id: str, request: Request) -> Document | 
     changes = _changes(files)
     if not (request.there or sections or changes or numbers):
         return None
-    said = request.description or _said(sections) or cycle_id
+    specification = str(sections.get("requirements", {}).get("specification", ""))
+    said = request.description or first_paragraph(specification) or cycle_id
     at = request.created_at or _time(files, ".rondel/request-1.json", request)
     doc: Doc = transitions.initial(cycle_id, said, request.title, max(1, request.max_iterations), at)
     for number in numbers:
@@ -229,10 +225,6 @@ def _replay(files: Snapshot, doc: Doc, number: int, request: Request) -> None:
     end = mapping(files.json(layout.aggregate(number)))
     for transition in transitions.closed({**end, "iteration": number}) if end else ():
         transition(doc)
-
-
-def _said(sections: Mapping[str, Doc]) -> str:
-    return first_paragraph(str(sections.get("requirements", {}).get("specification", "")))
 
 
 def _time(files: Snapshot, path: str, request: Request) -> str:

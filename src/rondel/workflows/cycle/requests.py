@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timezone
@@ -13,7 +12,8 @@ from rondel.model.consent import Brought
 from rondel.model.snapshot import Snapshot
 from rondel.model.times import offset
 from rondel.model.workflow import Given
-from rondel.workflows.cycle.layout import PARTS
+from rondel.workflows.cycle.documents import mapping
+from rondel.workflows.cycle.layout import PARTS, numbers
 from rondel.workflows.cycle.measure import COVERAGE, JUNIT
 
 EXTENSIONS = f"{PARTS}/extensions"
@@ -66,10 +66,9 @@ SETTINGS: Mapping[str, object] = MappingProxyType(
 def read_request(files: Snapshot) -> Request:
     """The requests in order, each over the one before. A value of another type is as if not said."""
     merged: dict[str, Any] = {}
-    for number in sorted(_numbers(files)):
-        body = files.json(f".rondel/request-{number}.json")
-        if isinstance(body, dict):
-            merged |= {k: v for k, v in body.items() if k in _TYPES and _fits(k, v)}
+    for number in numbers(files, ".rondel", r"request-([1-9]\d{0,8})\.json"):
+        body = mapping(files.json(f".rondel/request-{number}.json"))
+        merged |= {k: v for k, v in body.items() if k in _TYPES and _fits(k, v)}
     return Request(**merged, there=bool(merged))
 
 
@@ -86,11 +85,6 @@ def with_settings(request: Request, given: Given) -> Request:
 def old_test(command: str) -> Brought:
     """The tests that a session of the version before kept."""
     return Brought("tests that the session names", command)
-
-
-def _numbers(files: Snapshot) -> list[int]:
-    found = (re.fullmatch(r"request-([1-9]\d{0,8})\.json", name) for name in files.names(".rondel"))
-    return [int(match[1]) for match in found if match]
 
 
 _TYPES: Mapping[str, type] = {
@@ -111,9 +105,8 @@ def read_extensions(files: Snapshot) -> list[Extension]:
     """What was added to the task, in the order it was said."""
     found = []
     for name in sorted(files.names(EXTENSIONS)):
-        body = files.json(f"{EXTENSIONS}/{name}")
-        text = body.get("text") if isinstance(body, dict) else None
-        if isinstance(body, dict) and isinstance(text, str) and text.strip():
-            limit = body.get("max_iterations")
+        body = mapping(files.json(f"{EXTENSIONS}/{name}"))
+        text, limit = body.get("text"), body.get("max_iterations")
+        if isinstance(text, str) and text.strip():
             found.append(Extension(name, text, limit if isinstance(limit, int) and limit > 0 else None))
     return found

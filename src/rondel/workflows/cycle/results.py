@@ -129,16 +129,12 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, str, list[str]]]:
         elif item and key:
             items.append(item[2].strip())
         elif key and line.strip():
-            raw, items = _continued(raw, items, line.strip())
+            if items:  # a line that goes on with what came before
+                items[-1] += f" {line.strip()}"
+            else:
+                raw = f"{raw} {line.strip()}".strip()
     if key:
         yield key, raw, items
-
-
-def _continued(raw: str, items: list[str], more: str) -> tuple[str, list[str]]:
-    """A line that goes on with what came before."""
-    if items:
-        return raw, [*items[:-1], f"{items[-1]} {more}"]
-    return f"{raw} {more}".strip(), items
 
 
 def _value(key: str, raw: str, items: list[str]) -> Value:

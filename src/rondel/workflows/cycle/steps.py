@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import takewhile
 
 from rondel.errors import RondelError
 from rondel.model.actions import Derive, Probe
@@ -26,7 +27,7 @@ from rondel.workflows.cycle.documents import mapping
 from rondel.workflows.cycle.measure import commit_at
 from rondel.workflows.cycle.models import SECTIONS, CycleState
 from rondel.workflows.cycle.questions import answers, held
-from rondel.workflows.cycle.rebuild import in_order, restore
+from rondel.workflows.cycle.rebuild import restore
 from rondel.workflows.cycle.state import Iteration, State
 from rondel.workflows.cycle.validating import testing, validating
 
@@ -50,7 +51,7 @@ def _restoring(step: Step[State]) -> Step[State]:
 
 
 def _due(state: State, cycle: CycleState) -> Iterator[Step[State]]:
-    if not in_order(state):
+    if restore(state):
         path = f"{layout.PARTS}/taken/{digest(repr(state.document))[:16]}"
         yield Step(Derive(path, title="write the state down"))
     if cycle.status == "paused":
@@ -144,14 +145,9 @@ def _adopted(state: State, number: int) -> list[str]:
     cycle = state.cycle
     if cycle is None or cycle.current_iteration != number:
         return []
-    done = [p for p in ("ra", "ep", "cd") if p in cycle.completed_phases]
-    files = {"ra": layout.REQUIREMENTS, "ep": layout.PLAN, "cd": layout.CHANGES}
-    found: list[str] = []
-    for phase in done:
-        usable = state.files.exists(files[phase])
-        if phase == "ep":
-            usable = not plans.check(state.files.json(layout.PLAN)).error
-        if not usable:
-            break
-        found.append(phase)
-    return found
+    usable = {
+        "ra": state.files.exists(layout.REQUIREMENTS),
+        "ep": not plans.check(state.files.json(layout.PLAN)).error,
+        "cd": state.files.exists(layout.CHANGES),
+    }
+    return list(takewhile(usable.__getitem__, (phase for phase in usable if phase in cycle.completed_phases)))

@@ -71,32 +71,18 @@ def open_iteration(doc: Doc, number: int, at: str, extensions: Sequence[str] = (
     for key in ("completed_at", "failure_reason"):
         doc.pop(key, None)
     for name in AGENTS:
-        _reset_agent(doc["agents"][name])
+        doc["agents"][name]["status"] = "idle"
+        for key in ("started_at", "completed_at", "error", "last_message"):
+            doc["agents"][name].pop(key, None)
     doc["agents"]["ra"] |= {"status": "running", "started_at": at}
     for text in extensions:
         doc["task_history"].append(text)
         doc["description"] = f"{doc['description']}\n\n--- ITERATION {number} ---\n{text}"
         entry = feedback("user", "ra", text, "requirement_update", at)
         doc["coordination"]["feedback_log"].append(entry)
-    doc["iterations"].append(_record(number, at, extensions))
-
-
-def _record(number: int, at: str, extensions: Sequence[str]) -> Doc:
     extension = {"extension": "\n\n".join(extensions)} if extensions else {}
-    return {
-        "number": number,
-        **extension,
-        "started_at": at,
-        "agent_results": {},
-        "issues_found": [],
-        "resolved": False,
-    }
-
-
-def _reset_agent(agent: Doc) -> None:
-    agent["status"] = "idle"
-    for key in ("started_at", "completed_at", "error", "last_message"):
-        agent.pop(key, None)
+    results: Doc = {"agent_results": {}, "issues_found": [], "resolved": False}
+    doc["iterations"].append({"number": number, **extension, "started_at": at, **results})
 
 
 @transition
@@ -200,7 +186,7 @@ def finish_agent(
 def fail_agent(doc: Doc, name: str, iteration: int, at: str, error: str) -> None:
     """An agent gave no usable answer."""
     doc["agents"][name] |= {"status": "failed", "completed_at": at, "error": error}
-    _add_phase_error(doc, name, error, at)
+    note_error(name, error, at)(doc)
     _note_result(doc, iteration, name, "failed", 0)
 
 
@@ -212,11 +198,7 @@ def _note_result(doc: Doc, iteration: int, name: str, status: str, files: int) -
 
 @transition
 def note_error(doc: Doc, phase: str, error: str, at: str) -> None:
-    """Something went wrong in a phase that goes on."""
-    _add_phase_error(doc, phase, error, at)
-
-
-def _add_phase_error(doc: Doc, phase: str, error: str, at: str) -> None:
+    """Something went wrong in a phase."""
     entry = {"phase": phase, "error": error, "timestamp": at}
     if entry not in doc["phase_errors"]:
         doc["phase_errors"].append(entry)

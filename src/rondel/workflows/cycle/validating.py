@@ -22,9 +22,6 @@ from rondel.workflows.cycle.state import Iteration, State
 OUTPUT_MAX = 8000
 
 
-# -- tests --------------------------------------------------------------------------------------
-
-
 def testing(state: State, iteration: Iteration) -> Step[State]:
     """The project's own tests; without a command there is nothing to run."""
     number, command = iteration.number, state.test_command
@@ -126,9 +123,6 @@ def tests_section(state: State) -> dict[str, str]:
         lines.append(f"- {run['problem']}")
     output = str(run.get("output", ""))[-4000:].replace("````", "'''")
     return {"tests": asking.section("The test run", *lines, "", "````", output, "````")}
-
-
-# -- validation ---------------------------------------------------------------------------------
 
 
 def validating(iteration: Iteration) -> Step[State]:

@@ -28,7 +28,7 @@ from rondel.model.workflow import (
 )
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import mapping
-from rondel.workflows.cycle.files import mend
+from rondel.workflows.cycle.files import repaired
 from rondel.workflows.cycle.measure import brought
 from rondel.workflows.cycle.models import CycleState
 from rondel.workflows.cycle.read import read
@@ -38,13 +38,7 @@ from rondel.workflows.cycle.results import ResultStatus
 from rondel.workflows.cycle.state import Iteration, Stage, State, TaskView
 from rondel.workflows.cycle.steps import steps
 
-STATUS = {
-    "created": Status.ACTIVE,
-    "running": Status.ACTIVE,
-    "paused": Status.PAUSED,
-    "completed": Status.COMPLETED,
-    "failed": Status.FAILED,
-}
+STATUS = {"paused": Status.PAUSED, "completed": Status.COMPLETED, "failed": Status.FAILED}
 
 
 class Cycle(Workflow[State]):
@@ -112,7 +106,7 @@ class Cycle(Workflow[State]):
             return Summary(state.id, Status.DAMAGED, problems=state.problems)
         due = [step.action for step in steps(state)]
         questions = [a.question for a in due if isinstance(a, Decide)]
-        status = STATUS[cycle.status]
+        status = STATUS.get(cycle.status, Status.ACTIVE)
         waiting = None
         if questions and len(questions) == len(due):
             status, waiting = Status.WAITING, "; ".join(questions)
@@ -166,7 +160,7 @@ class Cycle(Workflow[State]):
 
     @override
     def doctor(self, root: str, *, repair: Repairs) -> Iterable[tuple[str, Problem]]:
-        return mend(root, repair=repair)
+        return repaired(root, repair=repair)
 
     @override
     def settings(self) -> Mapping[str, object]:
@@ -206,21 +200,16 @@ def _resume(state: State, at: datetime, *, retry: bool) -> Sequence[Change]:
     if status == "paused":
         return [*restore(state), state.edit(at, transitions.resume(retry=False))]
     if status == "failed" and retry and state.iteration is not None:
-        again = _ask_again(state, state.iteration)
+        failed = [
+            v for v in state.iteration.tasks if v.stage is Stage.FAILED and v.result.get("ended") == "failed"
+        ]
+        again = [change for view in failed for change in _put_aside(state, state.iteration, view)]
         return [*restore(state), *again, state.edit(at, transitions.resume(retry=True))]
     return ()
 
 
-def _ask_again(state: State, iteration: Iteration) -> list[Change]:
-    """Tasks that got no answer are due again; what they left is put aside."""
-    changes: list[Change] = []
-    for view in iteration.tasks:
-        if view.stage is Stage.FAILED and view.result.get("ended") == "failed":
-            changes += _put_aside(state, iteration, view)
-    return changes
-
-
 def _put_aside(state: State, iteration: Iteration, view: TaskView) -> list[Change]:
+    """A task that got no answer is due again once what it left is out of the way."""
     folder = layout.part(iteration.number, "cd/failed")
     taken = state.files.names(folder)
     number = next(n for n in range(1, len(taken) + 2) if f"{view.task.id}.{n}.md" not in taken)
