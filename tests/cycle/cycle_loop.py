@@ -12,7 +12,7 @@ from rondel.model.actions import Action, Ask, Decide, Derive, Probe, Run
 from rondel.model.changes import Change
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome
-from rondel.model.workflow import Given
+from rondel.model.workflow import Given, Step
 from rondel.store.changes import carry_out
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import Written, note_ours
@@ -89,6 +89,19 @@ class Loop:
     def due(self) -> list[Action]:
         return list(self.workflow.plan(self.state))
 
+    def planned(self, action: Action) -> Step[State]:
+        """The step of an action that is due."""
+        step = self.workflow.step(self.state, action.path)
+        assert step is not None, action.path
+        return step
+
+    def begin(self, action: Action) -> None:
+        self.carry(self.planned(action).begin(self.state, self.tick()))
+
+    def prompt(self, action: Action | None = None) -> str:
+        """What is asked: by this action, or by the first that is due."""
+        return self.planned(action or self.due()[0]).prompt(self.state)
+
     def carry(self, changes) -> None:
         note_ours(self.folder, changes, Written(self.folder), self.ref.beside)
         for change in changes:
@@ -108,10 +121,10 @@ class Loop:
         return True
 
     def do(self, action: Action) -> None:
-        started = self.tick()
-        self.carry(self.workflow.begin(self.state, action, started))
+        step, started = self.planned(action), self.tick()
+        self.carry(step.begin(self.state, started))
         outcome = self.outcome(action, started)
-        self.carry(self.workflow.apply(self.state, action, outcome))
+        self.carry(step.write(self.state, outcome))
         self.done.append(action.path)
 
     def run(self, steps: int = 200) -> None:

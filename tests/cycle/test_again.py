@@ -43,9 +43,8 @@ class Dying(Loop):
             started = self.tick()
             self.kept[action.path] = (started, self.outcome(action, started))
         started, outcome = self.kept[action.path]
-        if self.survives(self.workflow.begin(self.state, action, started)) and self.survives(
-            self.workflow.apply(self.state, action, outcome)
-        ):
+        step = self.planned(action)
+        if self.survives(step.begin(self.state, started)) and self.survives(step.write(self.state, outcome)):
             self.done.append(action.path)
 
     def survives(self, changes: list[Change]) -> bool:

@@ -49,7 +49,7 @@ def test_requirements_and_exploration_start_together_and_the_plan_needs_both(tmp
     both = ["iteration-1/ra/requirements.md", "iteration-1/ep/exploration.md"]
     assert names(loop) == both
     for action in loop.due():
-        loop.carry(loop.workflow.begin(loop.state, action, loop.tick()))
+        loop.begin(action)
     assert loop.document["current_phase"] == "ra", "while both run, the phase is the analyst's"
     assert [loop.document["agents"][n]["status"] for n in ("ra", "ep")] == ["running", "running"]
     loop.do(loop.due()[1])
@@ -208,7 +208,7 @@ def test_failing_tests_reach_the_code_developer_and_the_next_iteration_mends_the
     assert record["resolved"] is False
     entry = loop.document["coordination"]["feedback_log"][-1]
     assert (entry["source"], entry["target"], entry["type"]) == ("vas", "cd", "bug_report")
-    prompt = loop.workflow.prompt(loop.state, loop.due()[0])
+    prompt = loop.prompt()
     assert "bug_report, from vas: test failed: tests.test_a::test_two: assert 1 == 2" in prompt
     loop.run()
     assert loop.document["status"] == "completed"
@@ -234,7 +234,7 @@ def test_an_issue_goes_to_the_agent_it_concerns(tmp_path, issue, target, kind):
     ending = {"ra": "ra/requirements.md", "ep": "ep/plan.json", "cd": "cd/TASK-001.md"}[target]
     until(loop, f"iteration-2/{ending}")
     ask = next(a for a in loop.due() if a.path.endswith(ending))
-    assert entry["content"] in loop.workflow.prompt(loop.state, ask)
+    assert entry["content"] in loop.prompt(ask)
 
 
 def test_when_no_iteration_is_left_the_cycle_fails_and_names_the_open_issues(tmp_path):
@@ -291,7 +291,7 @@ def test_an_extension_of_a_completed_cycle_opens_the_next_iteration(tmp_path):
     assert state.task_history == ["Add it", "Also multiply"]
     assert state.iterations[1].extension == "Also multiply"
     assert [a.iterations_completed for a in (state.agents.ra, state.agents.vas)] == [1, 1]
-    assert "Also multiply" in loop.workflow.prompt(loop.state, loop.due()[0])
+    assert "Also multiply" in loop.prompt()
     loop.run()
     assert loop.document["status"] == "completed"
     assert loop.document["requirements"]["version"] == "1.1.0"
@@ -338,7 +338,7 @@ def test_what_the_user_says_reaches_the_agent_when_it_is_next_asked(tmp_path):
     loop = until(Loop(tmp_path), "ep/plan.json")
     tell(loop, "cd", "use integers")
     until(loop, "cd/TASK-001.md")
-    assert "issue_fix, from user: use integers" in loop.workflow.prompt(loop.state, loop.due()[0])
+    assert "issue_fix, from user: use integers" in loop.prompt()
     loop.run()
     assert loop.document["current_iteration"] == 1, "it was told in time"
 
@@ -380,7 +380,7 @@ def test_a_question_of_an_agent_waits_for_a_person_before_the_next_phase(tmp_pat
         "person",
         "made",
     )
-    assert "Which first? → github" in loop.workflow.prompt(loop.state, loop.due()[0])
+    assert "Which first? → github" in loop.prompt()
     loop.run()
     assert loop.document["coordination"]["pending_decisions"][0]["status"] == "implemented"
 
@@ -443,7 +443,7 @@ def test_a_resolved_conflict_is_worked_on_again_on_top_of_the_others(tmp_path):
     assert again.path.endswith("cd/TASK-001.try-2.md")
     other = json.loads((loop.folder / ".rondel/parts/iteration-1/cd/changes/TASK-002.json").read_text())
     assert again.workspace.base == other["commit"]
-    prompt = loop.workflow.prompt(loop.state, again)
+    prompt = loop.prompt(again)
     assert "keep both" in prompt
     assert "d" * 40 in prompt
     loop.run()
@@ -639,13 +639,13 @@ def test_an_edit_whose_report_was_lost_with_its_driver_counts(tmp_path):
 def test_an_answer_that_cannot_be_used_is_sent_back_with_words_to_act_on(tmp_path, text, words):
     loop = Loop(tmp_path)
     loop.step()
-    ask = loop.due()[0]
-    assert words in str(loop.workflow.check(loop.state, ask, text))
-    assert loop.workflow.check(loop.state, ask, RA) is None
+    step = loop.planned(loop.due()[0])
+    assert words in str(step.check(loop.state, text))
+    assert step.check(loop.state, RA) is None
     outcome = Outcome(
         Ended.REJECTED, text=text, error="as said", started_at=loop.tick(), finished_at=loop.tick()
     )
-    loop.carry(loop.workflow.apply(loop.state, ask, outcome))
+    loop.carry(step.write(loop.state, outcome))
     assert loop.document["status"] == "failed", "fail closed"
     assert not (loop.folder / "ra/requirements.md").exists()
 
@@ -656,9 +656,9 @@ def test_an_answer_that_cannot_be_used_is_sent_back_with_words_to_act_on(tmp_pat
 def test_a_persons_edit_of_the_requirements_is_what_the_plan_is_made_from(tmp_path):
     loop = until(Loop(tmp_path, {"iteration-1/vas/tests.json": JUNIT_FAIL}), "ep/plan.json")
     (loop.folder / "ra/requirements.md").write_text("# Requirements\n\n- REQ-007: by hand\n")
-    assert "REQ-007: by hand" in loop.workflow.prompt(loop.state, loop.due()[0])
+    assert "REQ-007: by hand" in loop.prompt()
     until(loop, "iteration-2/ra/requirements.md")
-    assert "REQ-007: by hand" in loop.workflow.prompt(loop.state, loop.due()[0])
+    assert "REQ-007: by hand" in loop.prompt()
     loop.run()
     assert "REQ-007: by hand" in (loop.folder / "ra/history/requirements-v1.0.0.md").read_text()
 
@@ -704,7 +704,7 @@ def test_a_cycle_of_another_tool_goes_on_where_it_was(tmp_path):
 @pytest.mark.parametrize("word", ["pause", "stop"])
 def test_a_paused_cycle_rests_says_why_and_goes_on(tmp_path, word):
     loop = until(Loop(tmp_path), "cd/TASK-001.md")
-    loop.carry(loop.workflow.begin(loop.state, loop.due()[0], loop.tick()))
+    loop.begin(loop.due()[0])
     loop.carry(loop.workflow.control(loop.state, word, loop.tick()))
     assert loop.document["status"] == "paused"
     assert loop.due() == []
@@ -720,10 +720,10 @@ def test_a_paused_cycle_rests_says_why_and_goes_on(tmp_path, word):
 def test_what_an_agent_that_was_under_way_answers_after_a_pause_is_kept(tmp_path):
     loop = until(Loop(tmp_path), "ep/plan.json")
     ask = loop.due()[0]
-    started = loop.tick()
-    loop.carry(loop.workflow.begin(loop.state, ask, started))
+    step, started = loop.planned(ask), loop.tick()
+    loop.carry(step.begin(loop.state, started))
     loop.carry(loop.workflow.control(loop.state, "pause", loop.tick()))
-    loop.carry(loop.workflow.apply(loop.state, ask, loop.outcome(ask, started)))
+    loop.carry(step.write(loop.state, loop.outcome(ask, started)))
     assert loop.document["status"] == "paused"
     assert loop.document["plan"]["version"] == "1.0.0"
     loop.carry(loop.workflow.control(loop.state, "resume", loop.tick()))

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rondel.workflows.cycle.markdown import first_paragraph, items_under, number_requirements
+from rondel.workflows.cycle.layout import archived, bump
 from rondel.workflows.cycle.plans import check, parse
 from rondel.workflows.cycle.questions import split_options
+from rondel.workflows.cycle.results import first_paragraph, items_under, number_requirements
 from rondel.workflows.cycle.routing import addressed
-from rondel.workflows.cycle.versions import archived, bump
 
 CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=80)
 

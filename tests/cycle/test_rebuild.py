@@ -128,9 +128,10 @@ def test_damage_while_an_agent_works_is_undone_when_it_is_done(tmp_path):
     loop.step()
     ask = loop.due()[0]
     started = loop.tick()
-    loop.carry(loop.workflow.begin(loop.state, ask, started))
+    step = loop.planned(ask)
+    loop.carry(step.begin(loop.state, started))
     loop.state_path.unlink()
-    loop.carry(loop.workflow.apply(loop.state, ask, loop.outcome(ask, started)))
+    loop.carry(step.write(loop.state, loop.outcome(ask, started)))
     assert loop.document["requirements"]["version"] == "1.0.0"
     loop.run()
     assert loop.document["status"] == "completed"

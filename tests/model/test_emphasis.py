@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rondel.model.emphasis import item, without_code_marks, without_emphasis
-from rondel.workflows.cycle.markdown import items_under
+from rondel.workflows.cycle.results import items_under
 from rondel.workflows.generate.responses import extract
 from rondel.workflows.review.dialects import parse_review
 

@@ -30,13 +30,12 @@ from rondel.model.summary import Status, Summary
 from rondel.model.workflow import SessionRef
 from rondel.workflows.cycle import files as cycle_files
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.documents import Step
-from rondel.workflows.cycle.leave import restore
-from rondel.workflows.cycle.models import AGENTS, CycleState
+from rondel.workflows.cycle.documents import Transition
+from rondel.workflows.cycle.models import AGENTS, CycleState, FeedbackType
 from rondel.workflows.cycle.models import schema as state_schema
+from rondel.workflows.cycle.rebuild import restore
 from rondel.workflows.cycle.state import State
 from rondel.workflows.cycle.validating import coverage_words
-from rondel.workflows.cycle.words import FeedbackType
 
 KIND = {"ra": "requirement_update", "ep": "clarification", "cd": "issue_fix", "vas": "clarification"}
 
@@ -287,7 +286,7 @@ def _status_lines(state: State, cycle: CycleState, found: Summary) -> Iterator[s
         agent = getattr(cycle.agents, name)
         words = f": {agent.last_message}" if agent.last_message else ""
         yield f"{name:<4}{agent.status.value:<10} {agent.iterations_completed} done{words}"
-    for view in state.turn.tasks if state.turn else ():
+    for view in state.iteration.tasks if state.iteration else ():
         yield f"{view.task.id}  {view.stage.value}  {view.task.description.splitlines()[0]}"
     if cycle.test_results:
         tests = cycle.test_results
@@ -377,12 +376,12 @@ def _one(hall: Hall, name: str | None) -> SessionRef:
     return hall.find(None, "cycle") if active else refs[-1]
 
 
-def _change(hall: Hall, ref: SessionRef, *steps: Step) -> None:
+def _change(hall: Hall, ref: SessionRef, *transitions: Transition) -> None:
     """A change of the state, on the document as it is at that moment."""
     state: State = hall.state(ref)
     if state.cycle is None:
         raise UsageError("; ".join(p.message for p in state.problems))
-    hall.change(ref, [*restore(state), state.edit(now(), *steps)])
+    hall.change(ref, [*restore(state), state.edit(now(), *transitions)])
 
 
 def _go_on(

@@ -1,9 +1,9 @@
-"""Changing the state document: whole, checked, stamped, and logged before it is replaced."""
+"""The JSON of a cycle: values read whatever is there, the state changed whole, checked and logged."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -17,25 +17,26 @@ from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.models import REQUIRED, CycleState
 
 Doc = dict[str, Any]
-Step = Callable[[Doc], None]
+Transition = Callable[[Doc], None]  # a change of the state document in place
 
 
-def edit(cycle_id: str, at: datetime | None, zone: tzinfo, *steps: Step) -> Edit:
-    """A change of the state file: the steps in order, on the document as it is at that moment.
+def edit(cycle_id: str, at: datetime | None, zone: tzinfo, *transitions: Transition) -> Edit:
+    """A change of the state file: the transitions in order, on the document as it is at that moment.
 
     What would not be a valid document is not written. Every change is a line of the log.
     """
 
     def change(document: Document) -> Document:
-        whole = completed(document, cycle_id)
+        whole = _completed(document, cycle_id)
         before = copy.deepcopy(whole)
-        for step in steps:
-            step(whole)
+        for transition in transitions:
+            transition(whole)
         if whole == before == document:
             return document
         if at is not None:
             whole["updated_at"] = at_time(at, zone)
-        check(whole, cycle_id)
+        if fault := fault_of(whole, cycle_id):
+            raise RondelError(f"the change of {cycle_id}.json is refused: {fault}")
         return whole
 
     return Edit(layout.state_file(cycle_id), change, log=layout.LOG)
@@ -46,7 +47,7 @@ def at_time(at: datetime, zone: tzinfo) -> str:
     return stamp(at.astimezone(zone))
 
 
-def completed(document: Document, cycle_id: str) -> Doc:
+def _completed(document: Document, cycle_id: str) -> Doc:
     """The document with everything in its place that a whole one has; what is there stays as it is."""
     whole: Doc = copy.deepcopy(document)
     fault = fault_of(document, cycle_id)
@@ -57,13 +58,6 @@ def completed(document: Document, cycle_id: str) -> Doc:
         )
     _fill(whole, CycleState.model_validate(whole).document())
     return whole
-
-
-def check(document: Doc, cycle_id: str) -> None:
-    """Refuse a document that breaks a rule."""
-    fault = fault_of(document, cycle_id)
-    if fault:
-        raise RondelError(f"the change of {cycle_id}.json is refused: {fault}")
 
 
 def fault_of(value: object, cycle_id: str, known: Document | None = None) -> str:
@@ -104,3 +98,20 @@ def _fill(into: Doc, source: Doc) -> None:
             for mine, theirs in zip(into[key], value, strict=True):
                 if isinstance(mine, dict) and isinstance(theirs, dict):
                     _fill(mine, theirs)
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object; empty when it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def strings(body: Mapping[str, Any], key: str) -> list[str]:
+    """The texts of a list in an object."""
+    found = body.get(key)
+    return [t for t in found if isinstance(t, str)] if isinstance(found, list) else []
+
+
+def mappings(body: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects of a list in an object."""
+    found = body.get(key)
+    return [m for m in found if isinstance(m, dict)] if isinstance(found, list) else []

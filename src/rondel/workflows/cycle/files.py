@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rondel.errors import RondelError, UsageError
-from rondel.model.changes import Change, Edit, Write
+from rondel.model.changes import Change, Edit, Write, json_file
 from rondel.model.digests import digest
 from rondel.model.names import safe_name
 from rondel.model.summary import Problem
@@ -20,24 +20,33 @@ from rondel.store import files as store
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import apply_changes
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.controls import signals
 from rondel.workflows.cycle.documents import at_time
-from rondel.workflows.cycle.leave import json_file, restore
+from rondel.workflows.cycle.layout import bump
 from rondel.workflows.cycle.models import ITERATIONS_MAX, CycleState
 from rondel.workflows.cycle.read import read
+from rondel.workflows.cycle.rebuild import restore
 from rondel.workflows.cycle.requests import CURRENT, EXTENSIONS, SETTINGS
 from rondel.workflows.cycle.state import State
-from rondel.workflows.cycle.versions import bump
 
 UTC_OFFSET_H = 8.0
 TRIES = 20
+SIGNALS = {"paused": (False, "pause"), "failed": (False, "stop"), "running": (True, "continue")}
 
 
 def new_cycle(
-    description: str, *, title: str | None = None, max_iterations: int = ITERATIONS_MAX
+    description: str,
+    *,
+    title: str | None = None,
+    max_iterations: int = ITERATIONS_MAX,
+    utc_offset_h: float = UTC_OFFSET_H,
 ) -> CycleState:
     """The state of a new cycle, with an id of its own. Nothing is written."""
-    return _new(description, title, max_iterations, _now(UTC_OFFSET_H))
+    words = _said(description)
+    if max_iterations < 1:
+        raise UsageError(f"max_iterations = {max_iterations} is not allowed; at least 1 iteration is needed")
+    at = _now(utc_offset_h)
+    document = transitions.initial(_cycle_id(at), words, title, max_iterations, at_time(at, at.tzinfo or UTC))
+    return CycleState.model_validate(document)
 
 
 def extend(state: CycleState, text: str) -> CycleState:
@@ -61,7 +70,9 @@ def extend(state: CycleState, text: str) -> CycleState:
 def check_control_signals(cycle_id: str, root: str | Path = ".") -> dict[str, object]:
     """Whether an agent of this cycle may go on: `{"continue": bool, "action": str}`, read fresh."""
     state = load(cycle_id, root)
-    return signals(state.cycle.status.value if state.cycle else None)
+    status = state.cycle.status.value if state.cycle else ""
+    goes_on, action = SIGNALS.get(status, (False, "unknown"))
+    return {"continue": goes_on, "action": action}
 
 
 def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
@@ -74,11 +85,11 @@ def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
         there = ", ".join(ref.id for ref in layout.sessions(DiskSnapshot(Path(root)))) or "none"
         why = "; ".join(p.message for p in state.problems)
         raise RondelError(f"the state of cycle {cycle_id!r} cannot be rebuilt: {why}; there are: {there}")
-    _carry_out(Path(root), layout.ref(cycle_id), restore(state))
+    _apply(Path(root), layout.ref(cycle_id), restore(state))
     return state.cycle
 
 
-def mend(root: str | Path, *, repair: Repairs) -> Iterator[tuple[str, Problem]]:
+def repaired(root: str | Path, *, repair: Repairs) -> Iterator[tuple[str, Problem]]:
     """The cycles whose state file was damaged and is restored, each with its name."""
     for ref in layout.sessions(DiskSnapshot(Path(root))):
         state = load(ref.id, root)
@@ -103,11 +114,15 @@ def start(
     claim: Claim = unclaimed,
 ) -> SessionRef:
     """A new cycle on disk: what was asked first, then its state."""
-    hours = settings.get("utc_offset_h")
-    at = _now(float(hours) if isinstance(hours, int | float) else UTC_OFFSET_H)
-    limit = settings.get("max_iterations")
-    state = _new(description, title, limit if isinstance(limit, int) else ITERATIONS_MAX, at)
-    names = [state.cycle_id, *(_cycle_id(at) for _ in range(TRIES))]
+    hours, limit = settings.get("utc_offset_h"), settings.get("max_iterations")
+    utc_offset_h = float(hours) if isinstance(hours, int | float) else UTC_OFFSET_H
+    state = new_cycle(
+        description,
+        title=title,
+        max_iterations=limit if isinstance(limit, int) else ITERATIONS_MAX,
+        utc_offset_h=utc_offset_h,
+    )
+    names = [state.cycle_id, *(_cycle_id(_now(utc_offset_h)) for _ in range(TRIES))]
     home = store.safe_join(root, layout.HOME)
     folder = store.claim_folder(home, (f"{name}{layout.PROGRESS}" for name in names))
     state.cycle_id = folder.name.removesuffix(layout.PROGRESS)
@@ -127,7 +142,7 @@ def start(
         json_file(".rondel/request-1.json", asked),
         Edit(path, lambda there: there or document, log=layout.LOG),
     ]
-    _carry_out(root, ref, changes)
+    _apply(root, ref, changes)
     return ref
 
 
@@ -140,14 +155,6 @@ def added(text: str, at: datetime, max_iterations: int | None = None) -> Write:
         {"max_iterations": max_iterations} if max_iterations else {}
     )
     return json_file(f"{EXTENSIONS}/{name}", body)
-
-
-def _new(description: str, title: str | None, max_iterations: int, at: datetime) -> CycleState:
-    words = _said(description)
-    if max_iterations < 1:
-        raise UsageError(f"max_iterations = {max_iterations} is not allowed; at least 1 iteration is needed")
-    document = transitions.initial(_cycle_id(at), words, title, max_iterations, at_time(at, at.tzinfo or UTC))
-    return CycleState.model_validate(document)
 
 
 def _said(text: str) -> str:
@@ -164,5 +171,5 @@ def _now(hours: float) -> datetime:
     return datetime.now(offset(hours))
 
 
-def _carry_out(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
+def _apply(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
     apply_changes(store.safe_join(root, ref.folder), changes, beside=ref.beside)

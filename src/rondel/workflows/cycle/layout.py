@@ -26,6 +26,7 @@ LOG = "coordination/state.ndjson"
 DAMAGED = "coordination"  # a damaged state file is kept here, under its name
 
 PARTS = ".rondel/parts"
+FIRST = "1.0.0"  # the version of what an iteration leaves; the next one is a minor step up
 
 _TASK_FILE = re.compile(r"^(?P<task>.+?)(?:\.try-(?P<number>[1-9]\d{0,3}))?\.json$")
 
@@ -60,41 +61,37 @@ def begun(iteration: int) -> str:
     return part(iteration, "begin.json")
 
 
-def seen(iteration: int, agent: str, name: str = "") -> str:
-    """How much of the feedback log an agent had before it when it was asked; without a name, the folder."""
-    return part(iteration, f"seen/{agent}/{name}.json" if name else f"seen/{agent}")
+def seen(iteration: int, agent: str, asked: str = "") -> str:
+    """How much of the feedback log an agent had before it when it was `asked` for a part.
+
+    Without a part, the folder of all of them.
+    """
+    folder = part(iteration, f"seen/{agent}")
+    return f"{folder}/{asked.rpartition('/')[2]}.json" if asked else folder
 
 
-def requirements(iteration: int) -> str:
-    """The requirements analyst's reply."""
-    return part(iteration, "ra/requirements.md")
-
-
-def exploration(iteration: int) -> str:
-    """The exploration planner's first reply."""
-    return part(iteration, "ep/exploration.md")
-
-
-def plan(iteration: int) -> str:
-    """The exploration planner's second reply: the plan as it was accepted."""
-    return part(iteration, "ep/plan.json")
+def reply(iteration: int, document: str) -> str:
+    """The reply that an agent's document came from; of the plan, the plan as it was accepted."""
+    return part(iteration, document)
 
 
 def task(iteration: int, task_id: str, number: int = 1) -> str:
     """The code developer's report on one plan task; `number` counts its tries after a conflict."""
-    return part(iteration, f"cd/{task_id}.md" if number == 1 else f"cd/{task_id}.try-{number}.md")
+    return part(iteration, f"cd/{_try(task_id, number)}.md")
 
 
 def task_result(iteration: int, task_id: str, number: int = 1) -> str:
     """What came of that try: commit, files, times."""
-    return task(iteration, task_id, number).removesuffix(".md") + ".json"
+    return part(iteration, f"cd/{_try(task_id, number)}.json")
 
 
 def task_changes(iteration: int, task_id: str, number: int = 1) -> str:
     """What that try's commit did to each file."""
-    return part(
-        iteration, f"cd/changes/{task_id}.json" if number == 1 else f"cd/changes/{task_id}.try-{number}.json"
-    )
+    return part(iteration, f"cd/changes/{_try(task_id, number)}.json")
+
+
+def _try(task_id: str, number: int) -> str:
+    return task_id if number == 1 else f"{task_id}.try-{number}"
 
 
 def task_of(name: str) -> tuple[str, int] | None:
@@ -111,11 +108,6 @@ def built(iteration: int) -> str:
 def tests(iteration: int) -> str:
     """What the project's own tests said."""
     return part(iteration, "vas/tests.json")
-
-
-def validation(iteration: int) -> str:
-    """The validation archivist's reply."""
-    return part(iteration, "vas/validation.md")
 
 
 def aggregate(iteration: int) -> str:
@@ -140,9 +132,29 @@ def lines(files: Snapshot, path: str) -> list[str]:
 
 def iterations(files: Snapshot) -> list[int]:
     """The iterations that have parts, in order."""
-    found = []
-    for name in files.names(PARTS):
-        match = re.fullmatch(r"iteration-([1-9]\d{0,5})/", name)
-        if match:
-            found.append(int(match[1]))
-    return sorted(found)
+    return numbers(files, PARTS, r"iteration-([1-9]\d{0,5})/")
+
+
+def numbers(files: Snapshot, folder: str, pattern: str) -> list[int]:
+    """The numbers in those names of a folder that have a form, in order."""
+    found = (re.fullmatch(pattern, name) for name in files.names(folder))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def bump(version: str | None) -> str:
+    """The next minor version; the first one when there is none that can be read."""
+    found = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})(?:\.\d{1,9})?", version or "")
+    return f"{found[1]}.{int(found[2]) + 1}.0" if found else FIRST
+
+
+def of_iteration(number: int) -> str | None:
+    """The version of what every iteration leaves anew; None before the first."""
+    return f"1.{number - 1}.0" if number > 0 else None
+
+
+def archived(path: str, version: str) -> str:
+    """Where the former version of a file is kept: `ra/history/requirements-v1.0.0.md`."""
+    folder, _, name = path.rpartition("/")
+    stem, dot, ending = name.rpartition(".")
+    label = re.sub(r"[^0-9A-Za-z.-]+", "-", version)[:40] or "unknown"
+    return f"{folder}/history/{stem}-v{label}{dot}{ending}"

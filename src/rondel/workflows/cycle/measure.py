@@ -1,14 +1,26 @@
-"""What a test run says of itself: JUnit XML, coverage data and the exit status. Never an agent's claim."""
+"""Tests: how what was built is tested, and what a run says of itself. Never an agent's claim.
+
+A run is measured by its JUnit XML, its coverage data and its exit status.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
+from rondel.errors import RondelError
 from rondel.model import jsons
+from rondel.model.consent import Brought, require
 from rondel.model.outcomes import Ended, Outcome
+from rondel.model.refs import END
+from rondel.model.workflow import Look
+from rondel.workflows.cycle.documents import mappings
 
 DATA = ".rondel-coverage-data"
 FRESH = f'rm -rf -- "$RONDEL_JUNIT" "$RONDEL_COVERAGE" {DATA}\n'  # what an earlier run left is no result
@@ -17,6 +29,8 @@ COVERAGE = ".rondel-coverage.json"
 MESSAGE_MAX = 400
 FAILURES_MAX = 1000
 NO_TESTS_COLLECTED = 5  # pytest's exit status
+_TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
+_TESTS = Brought("tests", "python3 -m pytest -q")
 
 
 @dataclass(frozen=True)
@@ -70,13 +84,26 @@ def measured(outcome: Outcome, junit: str = JUNIT, coverage: str = COVERAGE) -> 
         if state == "failed":
             failures.append(Failure(name, message))
     run = TestRun(
-        total,
-        skipped,
-        len(failures),
-        tuple(failures[:FAILURES_MAX]),
-        _coverage(outcome.files.get(coverage)),
+        total, skipped, len(failures), tuple(failures[:FAILURES_MAX]), _coverage(outcome.files.get(coverage))
     )
     return replace(run, problem=_problem(outcome, run, report, readable=cases is not None))
+
+
+def run_of(found: Mapping[str, Any]) -> TestRun:
+    """A test run as its part in an iteration says."""
+    failures = tuple(
+        Failure(str(f.get("name", "")), str(f.get("message", ""))) for f in mappings(found, "failures")
+    )
+    total, skipped, failed = found.get("total"), found.get("skipped"), found.get("failed")
+    coverage = found.get("coverage")
+    return TestRun(
+        total if isinstance(total, int) else 0,
+        skipped if isinstance(skipped, int) else 0,
+        failed if isinstance(failed, int) else len(failures),
+        failures,
+        coverage if isinstance(coverage, int | float) else None,
+        str(found.get("problem", "")),
+    )
 
 
 def _problem(outcome: Outcome, run: TestRun, report: bytes | None, *, readable: bool) -> str:
@@ -143,25 +170,104 @@ def _state(case: ET.Element) -> tuple[str, str]:
 
 def _coverage(data: bytes | None) -> float | None:
     """The covered percentage: coverage.py's JSON or a Cobertura XML."""
-    if data is None:
-        return None
-    number = next(_percentages(data), None)
+    number = None if data is None else _percentage(data)
     return None if number is None else _short(min(100.0, max(0.0, number)))
 
 
-def _percentages(data: bytes) -> Iterator[float]:
+def _percentage(data: bytes) -> float | None:
     try:
-        totals = jsons.load(data).get("totals", {}).get("percent_covered")
-        if isinstance(totals, int | float):
-            yield float(totals)
+        found = jsons.load(data).get("totals", {}).get("percent_covered")
+        return float(found) if isinstance(found, int | float) else None
     except (ValueError, AttributeError):
         root = _parse(data)
-        rate = root.get("line-rate", "") if root is not None and root.tag == "coverage" else ""
-        if re.fullmatch(r"\d{1,3}(\.\d{1,20})?", rate):
-            yield 100 * float(rate)
+    rate = root.get("line-rate", "") if root is not None and root.tag == "coverage" else ""
+    return 100 * float(rate) if re.fullmatch(r"\d{1,3}(\.\d{1,20})?", rate) else None
 
 
 def _short(number: float) -> float:
     """Two digits, and a whole number as one."""
     rounded = round(number, 2)
     return int(rounded) if float(rounded).is_integer() else rounded
+
+
+def look_for_tip(look: Look, target: str, base: str, test: str) -> dict[str, object]:
+    """The commit that holds what was built, and how it is tested; no command where there are no tests.
+
+    The configured command counts, else the pytest suite that is there.
+    """
+    commit = commit_at(look, f"refs/heads/{target}") or base
+    tip: dict[str, object] = {"commit": commit, "command": "", "env": {}}
+    if test.strip():
+        return tip | {"command": FRESH + test}
+    names = look.git("ls-tree", "-r", "--name-only", "-z", END, commit).split("\0")
+    if not any(_TEST_FILE.search(name) for name in names):
+        return tip
+    require(_TESTS, look.admits)
+    command = FRESH + _pytest(*_python(look), _source(look, commit, names))
+    return tip | {"command": command, "env": {"PYTHONPATH": "src:.", "PYTHONDONTWRITEBYTECODE": "1"}}
+
+
+def _source(look: Look, commit: str, names: list[str]) -> list[str]:
+    """What coverage is measured of: the whole project, code nobody imports too; or what its settings say."""
+    settings = [n for n in (".coveragerc", "setup.cfg", "tox.ini", "pyproject.toml") if n in names]
+    said = "".join(look.git("show", END, f"{commit}:{name}", check=False) for name in settings)
+    if ".coveragerc" in names or re.search(r"^\[(tool\.)?coverage[.:]", said, re.MULTILINE):
+        return []
+    return [".", "src"] if any(n.startswith("src/") for n in names) else ["."]
+
+
+def _pytest(python: str, coverage: str, source: list[str]) -> str:
+    """The test command for a pytest suite, measured where something can measure."""
+    name = shlex.quote(python)
+    base = "-m pytest -q"
+    if coverage == "pytest_cov":
+        measure = " ".join(f"--cov={s}" for s in source) or "--cov"
+        return f'{name} {base} {measure} --cov-report="json:$RONDEL_COVERAGE"'
+    if coverage == "coverage":
+        of = f"--source={','.join(source)} " if source else ""
+        run = f"{name} -m coverage run --data-file={DATA} {of}{base}"
+        report = f'{name} -m coverage json -q --data-file={DATA} -o "$RONDEL_COVERAGE"'
+        return f"{run}\nstatus=$?\n{report} >/dev/null 2>&1\nexit $status"
+    return f"{name} {base}"
+
+
+def brought(look: Look, branch: str = "") -> Iterable[Brought]:
+    """What of the repository would run to test it, on a session's branch too, where no settings say how."""
+    for name in ("HEAD", f"refs/heads/{branch}" if branch else ""):
+        commit = commit_at(look, name) if name else ""
+        names = look.git("ls-tree", "-r", "--name-only", "-z", END, commit).split("\0") if commit else ()
+        if any(map(_TEST_FILE.search, names)):
+            yield _TESTS
+    yield from _environments(look)
+
+
+def _environments(look: Look) -> Iterable[Brought]:
+    """The virtual environments in the repository's folder: an interpreter is a program like any other."""
+    for name in (".venv", "venv"):
+        path = f"{name}/bin/python"
+        if Path(look.root, path).is_file():
+            yield Brought(f"virtual environment {name}", path, (path, f"{name}/pyvenv.cfg"))
+
+
+def _python(look: Look) -> tuple[str, str]:
+    """The interpreter that has pytest, the project's own first, and what it can measure coverage with."""
+    script = (
+        "import sys\n"
+        "sys.path[:] = filter(None, sys.path)\n"  # not the repository's folder: what is there is no module
+        "import importlib.util as u, pytest\n"
+        "print(next((n for n in ('pytest_cov', 'coverage') if u.find_spec(n)), ''))"
+    )
+    own = [f"{look.root}/{one.text}" for one in _environments(look) if look.admits(one)]
+    for name in (*own, "python", "python3", sys.executable):
+        try:
+            code, out, _ = look.run([name, "-c", script])
+        except RondelError:
+            continue
+        if code == 0:
+            return name, out.strip()
+    return "python3", ""
+
+
+def commit_at(look: Look, name: str) -> str:
+    """The commit that a name of git stands for; empty when there is none."""
+    return look.git("rev-parse", "--verify", "--quiet", END, f"{name}^{{commit}}", check=False).strip()

@@ -1,4 +1,4 @@
-"""The state document of a cycle: every field and type.
+"""The state document of a cycle: every field, type and enumeration.
 
 The models say what a whole document is. Shapes that earlier tools left, and the fragments
 their documentation shows, are completed before they are checked: what is missing and has
@@ -8,9 +8,10 @@ here knows are kept.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any, ClassVar, get_origin
 
 from pydantic import (
     BaseModel,
@@ -20,34 +21,109 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from typing_extensions import override
 
 from rondel.model.changes import Document
-from rondel.workflows.cycle.words import (
-    AgentStatus,
-    BlockerStatus,
-    ChangeAction,
-    CycleStatus,
-    DecisionStatus,
-    Effort,
-    FeedbackType,
-    Phase,
-    TaskStatus,
-)
 
 TITLE_MAX = 100
 ITERATIONS_MAX = 5
 
-M = TypeVar("M", bound=BaseModel)
 Percent = Annotated[float, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]
+Missing = Mapping[str, Any]
+
+
+class CycleStatus(StrEnum):
+    """Where a cycle stands. A stopped one is paused, with the reason in an agent's last message."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class Phase(StrEnum):
+    """What a cycle is doing."""
+
+    INIT = "init"
+    RA = "ra"
+    EP = "ep"
+    CD = "cd"
+    VAS = "vas"
+    AGGREGATION = "aggregation"
+    COMPLETE = "complete"
+
+
+class AgentStatus(StrEnum):
+    """What one of the four agents is doing."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class Effort(StrEnum):
+    """How much work a plan task is."""
+
+    SMALL = "small"
+    MEDIUM = "medium"
+    LARGE = "large"
+
+
+class TaskStatus(StrEnum):
+    """Where a plan task stands."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    BLOCKED = "blocked"
+
+
+class ChangeAction(StrEnum):
+    """What happened to a file."""
+
+    CREATE = "create"
+    MODIFY = "modify"
+    DELETE = "delete"
+
+
+class FeedbackType(StrEnum):
+    """What a piece of feedback is."""
+
+    REQUIREMENT_UPDATE = "requirement_update"
+    BUG_REPORT = "bug_report"
+    ISSUE_FIX = "issue_fix"
+    CLARIFICATION = "clarification"
+
+
+class DecisionStatus(StrEnum):
+    """Where a decision stands."""
+
+    PENDING = "pending"
+    MADE = "made"
+    IMPLEMENTED = "implemented"
+
+
+class BlockerStatus(StrEnum):
+    """Where a blocker stands."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+    WORKAROUND = "workaround"
 
 
 class Shape(BaseModel):
-    """A part of the document. `missing` is what an older or partial one gets where it says nothing."""
+    """A part of the document.
+
+    An older or partial one gets what is `missing`; a list or an object that it lacks is empty.
+    """
 
     model_config = ConfigDict(extra="allow", validate_assignment=True, populate_by_name=True)
 
-    missing: ClassVar[Mapping[str, Any]] = {}
+    missing: ClassVar[Missing] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -55,7 +131,9 @@ class Shape(BaseModel):
         if not isinstance(data, Mapping):
             return data
         given = cls.upgraded(dict(data))
-        return {**given, **{k: copy.deepcopy(v) for k, v in cls.missing.items() if k not in given}}
+        absent = {k: v for k, v in cls.missing.items() if k not in given}
+        empty = {k: make() for k, make in _collections(cls) if k not in given}
+        return {**given, **absent, **empty}
 
     @classmethod
     def upgraded(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -73,6 +151,16 @@ class Shape(BaseModel):
         return self.model_dump(mode="json")
 
 
+@cache
+def _collections(shape: type[Shape]) -> list[tuple[str, type]]:
+    """The required fields of a shape that hold a list or an object, and what makes an empty one."""
+    required = [(name, field.annotation) for name, field in shape.model_fields.items() if field.is_required()]
+    kinds: list[tuple[str, Any]] = [
+        (name, get_origin(annotation) or annotation) for name, annotation in required
+    ]
+    return [(n, list if kind is list else dict) for n, kind in kinds if issubclass(kind, list | dict | Shape)]
+
+
 class AgentState(Shape):
     """One of the four agents."""
 
@@ -84,11 +172,7 @@ class AgentState(Shape):
     error: str | None = None
     iterations_completed: Count
 
-    missing: ClassVar[Mapping[str, Any]] = {
-        "status": "idle",
-        "output_files": [],
-        "iterations_completed": 0,
-    }
+    missing: ClassVar[Missing] = {"status": "idle", "iterations_completed": 0}
 
 
 class Agents(Shape):
@@ -99,8 +183,6 @@ class Agents(Shape):
     cd: AgentState
     vas: AgentState
 
-    missing: ClassVar[Mapping[str, Any]] = {"ra": {}, "ep": {}, "cd": {}, "vas": {}}
-
 
 class PhaseError(Shape):
     """What went wrong in a phase."""
@@ -109,7 +191,7 @@ class PhaseError(Shape):
     error: str
     timestamp: str
 
-    missing: ClassVar[Mapping[str, Any]] = {"timestamp": ""}
+    missing: ClassVar[Missing] = {"timestamp": ""}
 
 
 class Requirements(Shape):
@@ -120,7 +202,7 @@ class Requirements(Shape):
     edge_cases: list[str]
     last_updated: str
 
-    missing: ClassVar[Mapping[str, Any]] = {"specification": "", "edge_cases": [], "last_updated": ""}
+    missing: ClassVar[Missing] = {"specification": "", "last_updated": ""}
 
 
 class Exploration(Shape):
@@ -132,12 +214,7 @@ class Exploration(Shape):
     identified_risks: list[str]
     last_updated: str
 
-    missing: ClassVar[Mapping[str, Any]] = {
-        "architecture_summary": "",
-        "integration_points": [],
-        "identified_risks": [],
-        "last_updated": "",
-    }
+    missing: ClassVar[Missing] = {"architecture_summary": "", "last_updated": ""}
 
 
 class PlanTask(Shape):
@@ -151,12 +228,12 @@ class PlanTask(Shape):
     assigned_to: str | None = None
     files: list[str]
 
-    missing: ClassVar[Mapping[str, Any]] = {
-        "effort": "medium",
-        "depends_on": [],
-        "status": "pending",
-        "files": [],
-    }
+    missing: ClassVar[Missing] = {"effort": "medium", "status": "pending"}
+
+    @property
+    def headline(self) -> str:
+        """The first line of its description."""
+        return self.description.strip().split("\n")[0]
 
 
 class Plan(Shape):
@@ -168,12 +245,7 @@ class Plan(Shape):
     critical_path: list[str]
     last_updated: str
 
-    missing: ClassVar[Mapping[str, Any]] = {
-        "tasks": [],
-        "total_estimated_effort": "",
-        "critical_path": [],
-        "last_updated": "",
-    }
+    missing: ClassVar[Missing] = {"total_estimated_effort": "", "last_updated": ""}
 
 
 class ChangeLog(Shape):
@@ -186,7 +258,7 @@ class ChangeLog(Shape):
     agent: str
     description: str
 
-    missing: ClassVar[Mapping[str, Any]] = {"agent": "cd", "description": ""}
+    missing: ClassVar[Missing] = {"agent": "cd", "description": ""}
 
 
 class Changes(Shape):
@@ -196,11 +268,9 @@ class Changes(Shape):
     changes: list[ChangeLog]
     iteration_markers: dict[int, str]
 
-    missing: ClassVar[Mapping[str, Any]] = {"changes": [], "iteration_markers": {}}
-
     @classmethod
+    @override
     def upgraded(cls, data: dict[str, Any]) -> dict[str, Any]:
-        """See `Shape`."""
         if "total_files" in data:
             return data
         entries = data.get("changes")
@@ -222,13 +292,7 @@ class TestResults(Shape):
     total_tests: Count
     last_run: str
 
-    missing: ClassVar[Mapping[str, Any]] = {
-        "pass_rate": 0,
-        "coverage": 0,
-        "failed_tests": [],
-        "total_tests": 0,
-        "last_run": "",
-    }
+    missing: ClassVar[Missing] = {"pass_rate": 0, "coverage": 0, "total_tests": 0, "last_run": ""}
 
 
 class AgentResult(Shape):
@@ -237,7 +301,7 @@ class AgentResult(Shape):
     status: str
     files_modified: Count
 
-    missing: ClassVar[Mapping[str, Any]] = {"files_modified": 0}
+    missing: ClassVar[Missing] = {"files_modified": 0}
 
 
 class IterationRecord(Shape):
@@ -251,12 +315,7 @@ class IterationRecord(Shape):
     issues_found: list[str]
     resolved: bool
 
-    missing: ClassVar[Mapping[str, Any]] = {
-        "started_at": "",
-        "agent_results": {},
-        "issues_found": [],
-        "resolved": False,
-    }
+    missing: ClassVar[Missing] = {"started_at": "", "resolved": False}
 
 
 class FeedbackEntry(Shape):
@@ -268,7 +327,7 @@ class FeedbackEntry(Shape):
     content: str
     type: FeedbackType
 
-    missing: ClassVar[Mapping[str, Any]] = {"type": "clarification"}
+    missing: ClassVar[Missing] = {"type": "clarification"}
 
 
 class Decision(Shape):
@@ -281,7 +340,7 @@ class Decision(Shape):
     chosen_option: str | None = None
     status: DecisionStatus
 
-    missing: ClassVar[Mapping[str, Any]] = {"options": [], "status": "pending"}
+    missing: ClassVar[Missing] = {"status": "pending"}
 
 
 class Blocker(Shape):
@@ -293,7 +352,7 @@ class Blocker(Shape):
     status: BlockerStatus
     resolution: str | None = None
 
-    missing: ClassVar[Mapping[str, Any]] = {"reported_by": "user", "status": "open"}
+    missing: ClassVar[Missing] = {"reported_by": "user", "status": "open"}
 
 
 class Coordination(Shape):
@@ -302,8 +361,6 @@ class Coordination(Shape):
     feedback_log: list[FeedbackEntry]
     pending_decisions: list[Decision]
     blockers: list[Blocker]
-
-    missing: ClassVar[Mapping[str, Any]] = {"feedback_log": [], "pending_decisions": [], "blockers": []}
 
 
 class CycleState(Shape):
@@ -339,20 +396,15 @@ class CycleState(Shape):
 
     coordination: Coordination
 
-    missing: ClassVar[Mapping[str, Any]] = {
+    missing: ClassVar[Missing] = {
         "max_iterations": ITERATIONS_MAX,
         "current_iteration": 0,
-        "agents": {},
         "current_phase": "init",
-        "completed_phases": [],
-        "phase_errors": [],
-        "iterations": [],
-        "coordination": {},
     }
 
     @classmethod
+    @override
     def upgraded(cls, data: dict[str, Any]) -> dict[str, Any]:
-        """See `Shape`."""
         said = data.get("title") or data.get("description") or ""
         times = [t for t in (data.get("created_at"), data.get("updated_at")) if isinstance(t, str)]
         filled = {

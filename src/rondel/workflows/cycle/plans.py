@@ -13,9 +13,8 @@ from pydantic import ValidationError
 from rondel.errors import UnsafePath
 from rondel.model.names import inside
 from rondel.model.replies import fenced_json
-from rondel.workflows.cycle.documents import first_fault
-from rondel.workflows.cycle.models import PlanTask
-from rondel.workflows.cycle.words import Effort
+from rondel.workflows.cycle.documents import Doc, first_fault
+from rondel.workflows.cycle.models import Effort, PlanTask
 
 TASKS_MAX = 500
 WEIGHT = {Effort.SMALL: 1, Effort.MEDIUM: 2, Effort.LARGE: 4}
@@ -30,6 +29,16 @@ class Proposal:
     effort: str = ""
     critical_path: tuple[str, ...] = ()
     error: str = ""
+
+    def section(self, version: str, at: str) -> Doc:
+        """The plan as the state and its file hold it."""
+        return {
+            "version": version,
+            "tasks": [task.document() for task in self.tasks],
+            "total_estimated_effort": self.effort,
+            "critical_path": list(self.critical_path),
+            "last_updated": at,
+        }
 
 
 def parse(text: str) -> Proposal:

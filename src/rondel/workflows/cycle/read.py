@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from typing import Any
 
 from rondel.model.identity import IDENTITY, identity_of
@@ -13,13 +14,13 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given
 from rondel.workflows.cycle import layout, plans
+from rondel.workflows.cycle.documents import mapping, strings
 from rondel.workflows.cycle.models import CycleState
 from rondel.workflows.cycle.plans import Proposal
 from rondel.workflows.cycle.rebuild import locate, usable
 from rondel.workflows.cycle.requests import Extension, read_extensions, read_request, with_settings
-from rondel.workflows.cycle.state import Stage, State, TaskView, Turn
+from rondel.workflows.cycle.state import Iteration, Stage, State, TaskView
 from rondel.workflows.cycle.transitions import record_of
-from rondel.workflows.cycle.values import mapping, strings
 
 
 def read(files: Snapshot, cycle_id: str, given: Given = NOTHING_GIVEN) -> State:
@@ -28,7 +29,7 @@ def read(files: Snapshot, cycle_id: str, given: Given = NOTHING_GIVEN) -> State:
     located = locate(files, cycle_id, request)
     document = located.document or {}
     cycle = usable(document) if located.document is not None else None
-    turn, more = _turn(files, document, cycle) if cycle else (None, ())
+    iteration, more = _iteration(files, document, cycle) if cycle else (None, ())
     return State(
         cycle_id,
         files,
@@ -37,7 +38,7 @@ def read(files: Snapshot, cycle_id: str, given: Given = NOTHING_GIVEN) -> State:
         cycle,
         located.found,
         located.logged,
-        turn,
+        iteration,
         tuple(_pending(files)),
         (*located.problems, *_kept(files, cycle_id), *more),
         identity_of(files.json(IDENTITY)),
@@ -77,9 +78,9 @@ def _pending(files: Snapshot) -> list[Extension]:
     return [e for e in said if e.name not in taken]
 
 
-def _turn(
+def _iteration(
     files: Snapshot, document: Mapping[str, Any], cycle: CycleState
-) -> tuple[Turn | None, list[Problem]]:
+) -> tuple[Iteration | None, list[Problem]]:
     """The iteration under way; None when none is open."""
     number = cycle.current_iteration
     record = record_of(document, number)
@@ -87,26 +88,26 @@ def _turn(
     if number == 0 or (record.get("completed_at") if record else not at_work):
         return None, []
     begin = mapping(files.json(layout.begun(number)))
-    turn = Turn(number, begin)
+    begun = Iteration(number, begin)
     if not begin:
-        return turn, []
-    planned = "ep" in turn.adopted or files.exists(layout.plan(number))
+        return begun, []
+    planned = "ep" in begun.adopted or files.exists(layout.reply(number, layout.PLAN))
     plan, problems = _plan(files, number, document.get("plan")) if planned else (None, [])
     tests = files.json(layout.tests(number))
     tip = files.json(layout.built(number))
     blockers = {b.id: b.status.value for b in cycle.coordination.blockers}
-    tasks = _tasks(files, turn, plan, blockers) if plan and "cd" not in turn.adopted else ()
+    tasks = _tasks(files, begun, plan, blockers) if plan and "cd" not in begun.adopted else ()
     return (
-        Turn(
+        Iteration(
             number,
             begin,
-            "ra" in turn.adopted or files.exists(layout.requirements(number)),
-            "ep" in turn.adopted or files.exists(layout.exploration(number)),
+            "ra" in begun.adopted or files.exists(layout.reply(number, layout.REQUIREMENTS)),
+            "ep" in begun.adopted or files.exists(layout.reply(number, layout.EXPLORATION)),
             plan,
             tasks,
             tip if isinstance(tip, dict) else None,
             tests if isinstance(tests, dict) else None,
-            files.exists(layout.validation(number)),
+            files.exists(layout.reply(number, layout.VALIDATION)),
         ),
         problems,
     )
@@ -122,7 +123,7 @@ def _plan(files: Snapshot, number: int, stated: object) -> tuple[Proposal | None
     plan = plans.check(given)
     if not plan.error:
         return plan, []
-    known = (plans.check(found) for found in (files.json(layout.plan(number)), stated))
+    known = (plans.check(found) for found in (files.json(layout.reply(number, layout.PLAN)), stated))
     accepted = next((found for found in known if not found.error), None)
     if accepted is None:
         words, repair = "it cannot be read, and no other copy of it", "the next run asks for it again"
@@ -133,21 +134,21 @@ def _plan(files: Snapshot, number: int, stated: object) -> tuple[Proposal | None
     return accepted, [Problem("plan-invalid", layout.PLAN, words, repair, loud=True)]
 
 
-def _tasks(files: Snapshot, turn: Turn, plan: Proposal, blockers: Mapping[str, str]) -> tuple[TaskView, ...]:
+def _tasks(
+    files: Snapshot, iteration: Iteration, plan: Proposal, blockers: Mapping[str, str]
+) -> tuple[TaskView, ...]:
     """The plan's tasks in order, and what came of each."""
-    tries = _tries(files, turn.number)
+    tries = _tries(files, iteration.number)
     views: dict[str, TaskView] = {}
     for task in plan.tasks:
-        number = max(tries.get(task.id, ()), default=0)
-        result = mapping(files.json(layout.task_result(turn.number, task.id, number))) if number else {}
-        changes = mapping(files.json(layout.task_changes(turn.number, task.id, number))) if number else {}
+        last = max(tries.get(task.id, ()), default=0)
+        result = mapping(files.json(layout.task_result(iteration.number, task.id, last))) if last else {}
+        changes = mapping(files.json(layout.task_changes(iteration.number, task.id, last))) if last else {}
         stage = _stage(result, changes, blockers)
-        again = stage is Stage.DUE and number > 0
-        views[task.id] = TaskView(
-            task, stage, number + 1 if again or not number else number, None, result, changes
-        )
+        number = last + 1 if stage is Stage.DUE else last
+        views[task.id] = TaskView(task, stage, number, None, result, changes)
     _settle_dependants(views)
-    newest = _highest(views.values()) or turn.base  # holds what every task that is due depends on
+    newest = _highest(views.values()) or iteration.base  # holds what every task that is due depends on
     return tuple(replace(view, base=newest) for view in views.values())
 
 
@@ -167,7 +168,8 @@ def _stage(result: Mapping[str, Any], changes: Mapping[str, Any], blockers: Mapp
         case None:
             return Stage.DUE
         case "done":
-            return _done(result) if changes else Stage.UNCOUNTED
+            failed = result.get("status") == "failed"
+            return Stage.UNCOUNTED if not changes else Stage.FAILED if failed else Stage.DONE
         case "conflict":
             settled = blockers.get(str(result.get("blocker")), "open")
             return {"resolved": Stage.DUE, "workaround": Stage.DONE}.get(settled, Stage.CONFLICT)
@@ -175,29 +177,15 @@ def _stage(result: Mapping[str, Any], changes: Mapping[str, Any], blockers: Mapp
             return Stage.FAILED
 
 
-def _done(result: Mapping[str, Any]) -> Stage:
-    return Stage.FAILED if result.get("status") == "failed" else Stage.DONE
-
-
 def _settle_dependants(views: dict[str, TaskView]) -> None:
     """Who waits for whom; whoever waits for what cannot be completed is out of reach."""
-    for _ in views:
-        changed = False
-        for task_id, view in views.items():
-            if view.stage not in (Stage.DUE, Stage.WAITS):
-                continue
-            needed = [views[d].stage for d in view.task.depends_on if d in views]
-            stuck = (Stage.CONFLICT, Stage.FAILED, Stage.UNREACHABLE)
-            stage = Stage.DUE
-            if any(s in stuck for s in needed):
-                stage = Stage.UNREACHABLE
-            elif any(s is not Stage.DONE for s in needed):
-                stage = Stage.WAITS
-            if stage is not view.stage:
-                views[task_id] = replace(view, stage=stage)
-                changed = True
-        if not changed:
-            return
+    stuck = (Stage.CONFLICT, Stage.FAILED, Stage.UNREACHABLE)
+    for task_id in TopologicalSorter({v.task.id: v.task.depends_on for v in views.values()}).static_order():
+        view = views[task_id]
+        needed = [views[name].stage for name in view.task.depends_on]
+        if view.stage is Stage.DUE and any(stage is not Stage.DONE for stage in needed):
+            stage = Stage.UNREACHABLE if any(stage in stuck for stage in needed) else Stage.WAITS
+            views[task_id] = replace(view, stage=stage)
 
 
 def _highest(views: Iterable[TaskView]) -> str | None:

@@ -7,28 +7,27 @@ back the state last committed whatever happened to the file.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from rondel.model import doclog, jsons
-from rondel.model.changes import Document
+from rondel.model.changes import Aside, Change, Document, Edit
 from rondel.model.commands import command_line
-from rondel.model.marks import FOREIGN, begun_here
+from rondel.model.marks import FOREIGN, begun_here, mark
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.documents import Doc, fault_of, first_fault
-from rondel.workflows.cycle.markdown import first_paragraph, items_under
+from rondel.workflows.cycle.documents import Doc, fault_of, first_fault, mapping, strings
 from rondel.workflows.cycle.models import SECTIONS, ChangeLog, CycleState, Plan, TestResults
-from rondel.workflows.cycle.proof import claims_more, without_claims
 from rondel.workflows.cycle.requests import Request
-from rondel.workflows.cycle.state import Found
-from rondel.workflows.cycle.values import mapping, mappings, strings
-from rondel.workflows.cycle.versions import FIRST, bump
+from rondel.workflows.cycle.results import exploration_section, first_paragraph, requirements_section
+from rondel.workflows.cycle.state import Found, State
+from rondel.workflows.cycle.transitions import record_of
 
 
 class Located(NamedTuple):
@@ -75,7 +74,7 @@ def _locate(files: Snapshot, cycle_id: str, request: Request) -> Located:
         rest, faults = left
         return Located(rest, Found.REST, logged=False, problems=(*problems, _damaged(cycle_id, faults)))
     there = files.exists(path) or log is not None
-    rebuilt = from_files(files, cycle_id, request)
+    rebuilt = _from_files(files, cycle_id, request)
     if rebuilt is None:
         return Located(None, Found.NOWHERE, logged=False, problems=(*problems, _lost(cycle_id, fault)))
     if not there and not layout.iterations(files):
@@ -144,73 +143,61 @@ def _log_problems(logged: doclog.Logged) -> tuple[Problem, ...]:
     return (Problem("log-damaged", layout.LOG, words, "nothing to do: the next change is logged whole"),)
 
 
-# -- without the log ------------------------------------------------------------------------
+def restore(state: State) -> list[Change]:
+    """The state file as it must be, and the log with it; what was damaged is kept aside.
+
+    Nothing where the file shows the state and the log ends with it.
+    """
+    if state.cycle is None or (state.found is Found.FILE and state.logged):
+        return []
+    path = layout.state_file(state.id)
+    changes: list[Change] = []
+    if state.found is not Found.FILE and state.files.mtime(path) is not None:
+        taken = state.files.names(layout.DAMAGED)
+        name = f"{state.id}.json.{'refused' if state.found is Found.REFUSED else 'damaged'}"
+        number = next(n for n in range(1, len(taken) + 2) if f"{name}-{n}" not in taken)
+        changes.append(Aside(path, f"{layout.DAMAGED}/{name}-{number}"))
+    document = state.document
+    changes.append(Edit(path, lambda there: there or document, log=layout.LOG))
+    return changes
 
 
-def from_files(files: Snapshot, cycle_id: str, request: Request) -> Document | None:
+def _from_files(files: Snapshot, cycle_id: str, request: Request) -> Document | None:
     """The state put together from the progress files; None when there are none."""
-    turns = layout.iterations(files)
-    sections = dict(_sections(files, request, len(turns)))
-    if not request.there and not sections and not turns:
+    numbers = layout.iterations(files)
+    sections = dict(_sections(files, request, len(numbers)))
+    changes = _changes(files)
+    if not (request.there or sections or changes or numbers):
         return None
-    said = request.description or _said(sections) or cycle_id
-    at = request.created_at or _time(files, f".rondel/request-{1}.json", request)
+    specification = str(sections.get("requirements", {}).get("specification", ""))
+    said = request.description or first_paragraph(specification) or cycle_id
+    at = request.created_at or _time(files, ".rondel/request-1.json", request)
     doc: Doc = transitions.initial(cycle_id, said, request.title, max(1, request.max_iterations), at)
-    for number in turns:
+    for number in numbers:
         _replay(files, doc, number, request)
     doc |= sections
+    if changes:
+        transitions.add_changes(changes)(doc)
     return doc
 
 
-def _sections(files: Snapshot, request: Request, turns: int) -> Iterator[tuple[str, Doc]]:
-    text = files.text(layout.REQUIREMENTS)
-    if text is not None:
-        yield (
-            "requirements",
-            requirements_section(text, _version(turns), _time(files, layout.REQUIREMENTS, request)),
-        )
-    text = files.text(layout.EXPLORATION)
-    if text is not None:
-        yield (
-            "exploration",
-            exploration_section(text, _version(turns), _time(files, layout.EXPLORATION, request)),
-        )
+def _sections(files: Snapshot, request: Request, iterations: int) -> Iterator[tuple[str, Doc]]:
+    version = layout.of_iteration(iterations) or layout.FIRST
+    for key, path, section in (
+        ("requirements", layout.REQUIREMENTS, requirements_section),
+        ("exploration", layout.EXPLORATION, exploration_section),
+    ):
+        text = files.text(path)
+        if text is not None:
+            yield key, section(text, version, _time(files, path, request))
     for key, path, model in (("plan", layout.PLAN, Plan), ("test_results", layout.TEST_RESULTS, TestResults)):
         try:
             yield key, model.model_validate(files.json(path)).document()
         except ValidationError:
             continue
-    changes = changes_of(files)
-    if changes:
-        markers: dict[str, str] = {}
-        for change in changes:
-            markers.setdefault(str(change["iteration"]), change["timestamp"])
-        total = len({c["file"] for c in changes})
-        yield "changes", {"total_files": total, "changes": changes, "iteration_markers": markers}
 
 
-def requirements_section(text: str, version: str, at: str) -> Doc:
-    """`requirements` as `ra/requirements.md` says it."""
-    return {
-        "version": version,
-        "specification": text,
-        "edge_cases": items_under(text, "edge case"),
-        "last_updated": at,
-    }
-
-
-def exploration_section(text: str, version: str, at: str) -> Doc:
-    """`exploration` as `ep/exploration.md` says it."""
-    return {
-        "version": version,
-        "architecture_summary": first_paragraph(text, "architecture", "summary", "overview"),
-        "integration_points": items_under(text, "integration"),
-        "identified_risks": items_under(text, "risk"),
-        "last_updated": at,
-    }
-
-
-def changes_of(files: Snapshot) -> list[Doc]:
+def _changes(files: Snapshot) -> list[Doc]:
     """The lines of `cd/changes.log` that are changes."""
     found = []
     for line in layout.lines(files, layout.CHANGES):
@@ -226,42 +213,69 @@ def _replay(files: Snapshot, doc: Doc, number: int, request: Request) -> None:
     begin = mapping(files.json(layout.begun(number)))
     transitions.open_iteration(number, str(begin.get("at", "")), strings(begin, "texts"))(doc)
     for name, path, left in (
-        ("ra", layout.requirements(number), layout.REQUIREMENTS),
-        ("ep", layout.plan(number), layout.PLAN),
+        ("ra", layout.reply(number, layout.REQUIREMENTS), layout.REQUIREMENTS),
+        ("ep", layout.reply(number, layout.PLAN), layout.PLAN),
         ("cd", layout.built(number), layout.CHANGES),
-        ("vas", layout.validation(number), layout.VALIDATION),
+        ("vas", layout.reply(number, layout.VALIDATION), layout.VALIDATION),
     ):
         if files.exists(path):
             at = _time(files, path, request)
-            step = transitions.finish_agent(
-                name, number, at, outputs=[left], message="", status="completed", files=1
-            )
-            step(doc)
+            transitions.finish_agent(name, number, at, outputs=[left], message="")(doc)
             doc["current_phase"] = name
     end = mapping(files.json(layout.aggregate(number)))
-    if not end:
-        return
-    at = str(end.get("at", ""))
-    resolved = end.get("resolved") is True
-    transitions.close_iteration(number, at, strings(end, "issues"), resolved=resolved)(doc)
-    transitions.add_feedback(mappings(end, "feedback"))(doc)
-    if end.get("status") == "completed":
-        transitions.complete(at)(doc)
-    elif end.get("status") == "failed":
-        transitions.fail(str(end.get("failure_reason", "")))(doc)
-
-
-def _version(turns: int) -> str:
-    version = FIRST
-    for _ in range(turns - 1):
-        version = bump(version)
-    return version
-
-
-def _said(sections: Mapping[str, Doc]) -> str:
-    return first_paragraph(str(sections.get("requirements", {}).get("specification", "")))
+    for transition in transitions.closed({**end, "iteration": number}) if end else ():
+        transition(doc)
 
 
 def _time(files: Snapshot, path: str, request: Request) -> str:
     at = files.mtime(path)
     return "" if at is None else stamp(datetime.fromtimestamp(at, UTC).astimezone(request.zone))
+
+
+# -- whether the engine closed what a state says is over ----------------------------------------------
+#
+# The engine leaves how an iteration ended in `aggregate.json`, with its mark, before the state
+# says so. In a cycle that was begun here a state that claims more was written by somebody else.
+
+
+def closing_parts(iteration: int, status: str) -> tuple[str, str, str]:
+    """What the mark of a closed iteration is made from: its number, and what became of the cycle."""
+    return "cycle", str(iteration), status
+
+
+def claims_more(files: Snapshot, document: Mapping[str, Any], begun: str) -> bool:
+    """Whether a document says that the cycle, or its iteration, is over where the engine did not."""
+    number = _number(document)
+    done = document.get("status") == "completed"
+    if not done and not (record_of(document, number) or {}).get("completed_at"):
+        return False
+    end = mapping(files.json(layout.aggregate(number)))
+    status = str(end.get("status"))
+    closed = end.get("mark") == mark(begun, *closing_parts(number, status)) and number >= _latest(files)
+    return not closed or (done and status != "completed")
+
+
+def without_claims(files: Snapshot, document: Document) -> Document:
+    """The document with the cycle going on where its parts show it to be; the rest is as it was."""
+    after: Doc = copy.deepcopy(document)
+    number = after["current_iteration"] = max(_number(document), _latest(files))
+    if after.get("status") == "completed":
+        after["status"] = "running" if number else "created"
+    if after.get("current_phase") == "complete":
+        after["current_phase"] = "ra" if number else "init"
+    after.pop("completed_at", None)
+    record = record_of(after, number)
+    if record is not None:
+        record.pop("completed_at", None)
+        record["resolved"] = False
+    return after
+
+
+def _number(document: Mapping[str, Any]) -> int:
+    number = document.get("current_iteration")
+    return number if isinstance(number, int) else 0
+
+
+def _latest(files: Snapshot) -> int:
+    """The last iteration that the engine began."""
+    return max(layout.iterations(files), default=0)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timezone
 from types import MappingProxyType
 from typing import Any
@@ -13,24 +12,11 @@ from rondel.model.consent import Brought
 from rondel.model.snapshot import Snapshot
 from rondel.model.times import offset
 from rondel.model.workflow import Given
-from rondel.workflows.cycle.layout import PARTS
+from rondel.workflows.cycle.documents import mapping
+from rondel.workflows.cycle.layout import PARTS, numbers
 from rondel.workflows.cycle.measure import COVERAGE, JUNIT
 
 EXTENSIONS = f"{PARTS}/extensions"
-
-SETTINGS: Mapping[str, object] = MappingProxyType(
-    {
-        "max_iterations": 5,
-        "auto": False,  # agents' questions get their first option, their blockers become issues
-        "branch": "",  # where the work lands; `rondel/cycle/<id>` when not given
-        "utc_offset_h": 8.0,  # of the times in the state document
-        "tests_required": True,  # whether an iteration without a single test counts as unresolved
-        "test_timeout_s": 1800.0,
-        "junit": JUNIT,  # where in the workspace the test command leaves its JUnit XML
-        "coverage": COVERAGE,  # where it leaves its coverage data (coverage.py JSON, Cobertura XML)
-    }
-)
-
 
 CURRENT = ("tests_required", "test_timeout_s", "junit", "coverage")  # as the settings are now, in every run
 
@@ -51,17 +37,18 @@ class Request:
     title: str | None = None
     description: str = ""
     created_at: str = ""
-    max_iterations: int = 5
-    auto: bool = False
-    branch: str = ""
     test: str = ""
-    utc_offset_h: float = 8.0
-    tests_required: bool = True
-    test_timeout_s: float = 1800.0
-    junit: str = JUNIT
-    coverage: str = COVERAGE
     agents_max: int | None = None
     there: bool = False  # whether there is one at all; not so for a cycle of another tool
+    # What follows are settings of the workflow, too.
+    max_iterations: int = 5
+    auto: bool = False  # agents' questions get their first option, their blockers become issues
+    branch: str = ""  # where the work lands; `rondel/cycle/<id>` when not given
+    utc_offset_h: float = 8.0  # of the times in the state document
+    tests_required: bool = True  # whether an iteration without a single test counts as unresolved
+    test_timeout_s: float = 1800.0
+    junit: str = JUNIT  # where in the workspace the test command leaves its JUnit XML
+    coverage: str = COVERAGE  # where it leaves its coverage data (coverage.py JSON, Cobertura XML)
 
     @property
     def zone(self) -> timezone:
@@ -69,13 +56,19 @@ class Request:
         return offset(max(-23.0, min(23.0, self.utc_offset_h)))
 
 
+_DEFAULTS = {field.name: field.default for field in fields(Request)}
+_SESSION_ONLY = ("title", "description", "created_at", "test", "agents_max", "there")
+SETTINGS: Mapping[str, object] = MappingProxyType(
+    {key: default for key, default in _DEFAULTS.items() if key not in _SESSION_ONLY}
+)
+
+
 def read_request(files: Snapshot) -> Request:
     """The requests in order, each over the one before. A value of another type is as if not said."""
     merged: dict[str, Any] = {}
-    for number in sorted(_numbers(files)):
-        body = files.json(f".rondel/request-{number}.json")
-        if isinstance(body, dict):
-            merged |= {k: v for k, v in body.items() if k in _TYPES and _fits(k, v)}
+    for number in numbers(files, ".rondel", r"request-([1-9]\d{0,8})\.json"):
+        body = mapping(files.json(f".rondel/request-{number}.json"))
+        merged |= {k: v for k, v in body.items() if k in _TYPES and _fits(k, v)}
     return Request(**merged, there=bool(merged))
 
 
@@ -94,40 +87,26 @@ def old_test(command: str) -> Brought:
     return Brought("tests that the session names", command)
 
 
-def _numbers(files: Snapshot) -> list[int]:
-    found = (re.fullmatch(r"request-([1-9]\d{0,8})\.json", name) for name in files.names(".rondel"))
-    return [int(match[1]) for match in found if match]
-
-
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "title": (str,),
-    "description": (str,),
-    "created_at": (str,),
-    "max_iterations": (int,),
-    "auto": (bool,),
-    "branch": (str,),
-    "test": (str,),
-    "utc_offset_h": (int, float),
-    "tests_required": (bool,),
-    "test_timeout_s": (int, float),
-    "junit": (str,),
-    "coverage": (str,),
-    "agents_max": (int,),
+_TYPES: Mapping[str, type] = {
+    **{key: type(default) for key, default in SETTINGS.items()},
+    **dict.fromkeys(("title", "description", "created_at", "test"), str),
+    "agents_max": int,
 }
 
 
 def _fits(key: str, value: object) -> bool:
     wanted = _TYPES[key]
-    return isinstance(value, wanted) and isinstance(value, bool) == (bool in wanted)
+    if isinstance(value, bool) or wanted is bool:
+        return isinstance(value, bool) and wanted is bool
+    return isinstance(value, int | float if wanted is float else wanted)
 
 
 def read_extensions(files: Snapshot) -> list[Extension]:
     """What was added to the task, in the order it was said."""
     found = []
     for name in sorted(files.names(EXTENSIONS)):
-        body = files.json(f"{EXTENSIONS}/{name}")
-        text = body.get("text") if isinstance(body, dict) else None
-        if isinstance(body, dict) and isinstance(text, str) and text.strip():
-            limit = body.get("max_iterations")
+        body = mapping(files.json(f"{EXTENSIONS}/{name}"))
+        text, limit = body.get("text"), body.get("max_iterations")
+        if isinstance(text, str) and text.strip():
             found.append(Extension(name, text, limit if isinstance(limit, int) and limit > 0 else None))
     return found

@@ -1,4 +1,4 @@
-"""PHASE_RESULT: the block an agent ends with, read by type and without trust.
+"""What code takes from an agent's reply: the block it ends with, the sections and ids of its Markdown.
 
     PHASE_RESULT:
     - phase: cd
@@ -8,7 +8,8 @@
     - tests_passing: 17/20
     - issues: []
 
-Nothing in a text makes this raise. What is not a block with a phase and a status is none.
+The block is read by type and without trust: nothing in a text makes this raise. What is not a
+block with a phase and a status is none.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from rondel.model import jsons
+from rondel.model.emphasis import item as plain_item
+from rondel.workflows.cycle.documents import Doc
 
 Value = str | int | float | list[str] | tuple[int, int]
 
@@ -126,16 +129,12 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, str, list[str]]]:
         elif item and key:
             items.append(item[2].strip())
         elif key and line.strip():
-            raw, items = _continued(raw, items, line.strip())
+            if items:  # a line that goes on with what came before
+                items[-1] += f" {line.strip()}"
+            else:
+                raw = f"{raw} {line.strip()}".strip()
     if key:
         yield key, raw, items
-
-
-def _continued(raw: str, items: list[str], more: str) -> tuple[str, list[str]]:
-    """A line that goes on with what came before."""
-    if items:
-        return raw, [*items[:-1], f"{items[-1]} {more}"]
-    return f"{raw} {more}".strip(), items
 
 
 def _value(key: str, raw: str, items: list[str]) -> Value:
@@ -202,3 +201,102 @@ def _bare(text: str) -> str:
         if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark) and mark not in inner:
             text = inner.strip()
     return text
+
+
+# -- Markdown -------------------------------------------------------------------------------------
+
+ITEMS_MAX = 500
+_HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
+_MD_ITEM = re.compile(r"^(\s*)(?:[-*+]|\d{1,4}[.)])\s+(\S.*)$")
+_NUMBERED = r"[A-Z][A-Z0-9]{0,7}-?\d{1,5}"
+_ID = re.compile(  # `REQ-1 …`, `**AC-1** …`, `[US-3] …`, `F2: …`; not `UTF-8 …`
+    rf"^\W*(?:REQ|N?FR|R)-?\d{{1,5}}\b|^[*_`(\[]+{_NUMBERED}[*_`)\]]+|^\W*{_NUMBERED}\s*(?:[:.)\u2013\u2014]|-\s)"
+)
+_FENCE = re.compile(r"^\s*(```|~~~)")
+
+
+def requirements_section(text: str, version: str, at: str) -> Doc:
+    """`requirements` as `ra/requirements.md` says it."""
+    return {
+        "version": version,
+        "specification": text,
+        "edge_cases": items_under(text, "edge case"),
+        "last_updated": at,
+    }
+
+
+def exploration_section(text: str, version: str, at: str) -> Doc:
+    """`exploration` as `ep/exploration.md` says it."""
+    return {
+        "version": version,
+        "architecture_summary": first_paragraph(text, "architecture", "summary", "overview"),
+        "integration_points": items_under(text, "integration"),
+        "identified_risks": items_under(text, "risk"),
+        "last_updated": at,
+    }
+
+
+def items_under(text: str, *words: str) -> list[str]:
+    """The list items below the headings that contain one of these words."""
+    found = []
+    inside = False
+    for kind, line in _lines(text):
+        if kind == "heading":
+            inside = any(w in line.casefold() for w in words)
+        elif kind == "item" and inside:
+            item = _MD_ITEM.match(line)
+            found.append(plain_item(item[2]) if item else line)
+    return list(dict.fromkeys(found))[:ITEMS_MAX]
+
+
+def first_paragraph(text: str, *words: str) -> str:
+    """The first paragraph of prose below a heading with one of these words; else of the whole text."""
+    prose: list[str] = []
+    wanted = not words
+    for kind, line in _lines(text):
+        if kind == "heading":
+            if prose:
+                break
+            wanted = not words or any(w in line.casefold() for w in words)
+        elif wanted and line.strip():
+            prose.append(line.strip())
+        elif prose:
+            break
+    if prose or not words:
+        return " ".join(prose)[:2000]
+    return first_paragraph(text)
+
+
+def number_requirements(text: str) -> str:
+    """The text with an id before every requirement that has none: `- REQ-003: …`.
+
+    Ids that are there stay; a new one never repeats another.
+    """
+    taken = {int(n) for n in re.findall(r"\bREQ-(\d{1,5})\b", text)}
+    lines = text.split("\n")
+    inside = fenced = False
+    for i, line in enumerate(lines):
+        fenced ^= bool(_FENCE.match(line))
+        heading = _HEADING.match(line)
+        if heading and not fenced:
+            inside = "requirement" in heading[2].casefold()
+        item = _MD_ITEM.match(line)
+        if fenced or not inside or not item or item[1] or _ID.match(item[2]):
+            continue
+        number = max(taken, default=0) + 1
+        taken.add(number)
+        lines[i] = line[: item.start(2)] + f"REQ-{number:03d}: " + item[2]
+    return "\n".join(lines)
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    fenced = False
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if _FENCE.match(line):
+            fenced = not fenced
+            continue
+        heading = None if fenced else _HEADING.match(line)
+        if heading:
+            yield "heading", heading[2].rstrip().rstrip("#").rstrip()
+        else:
+            yield "item" if not fenced and _MD_ITEM.match(line) else "text", line

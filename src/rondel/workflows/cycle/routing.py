@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rondel.workflows.cycle.measure import TestRun
-from rondel.workflows.cycle.words import FeedbackType
+from rondel.workflows.cycle.models import FeedbackType
+from rondel.workflows.cycle.transitions import feedback
 
 TEXT_MAX = 2000
 _ADDRESSED = re.compile(r"^\W*(ra|ep|cd|vas)\W*:\s*(\S.*)$", re.IGNORECASE | re.DOTALL)
@@ -42,39 +43,22 @@ class Issue:
 def addressed(text: str, source: str) -> Issue:
     """An issue in an agent's own words."""
     words = text.strip()[:TEXT_MAX]
-    found = _ADDRESSED.match(words)
-    if found:
-        target = found[1].lower()
-        return Issue(found[2], source, target, KIND[target])
-    if _UNCLEAR.search(words):
-        return Issue(words, source, "ra", KIND["ra"])
-    if _PLANNING.search(words):
-        return Issue(words, source, "ep", KIND["ep"])
-    return Issue(words, source, "cd", FeedbackType.ISSUE_FIX)
-
-
-KIND = {
-    "ra": FeedbackType.CLARIFICATION,
-    "ep": FeedbackType.CLARIFICATION,
-    "cd": FeedbackType.ISSUE_FIX,
-    "vas": FeedbackType.CLARIFICATION,
-}
+    if found := _ADDRESSED.match(words):
+        target, words = found[1].lower(), found[2]
+    elif _UNCLEAR.search(words):
+        target = "ra"
+    else:
+        target = "ep" if _PLANNING.search(words) else "cd"
+    kind = FeedbackType.ISSUE_FIX if target == "cd" else FeedbackType.CLARIFICATION
+    return Issue(words, source, target, kind)
 
 
 def of_tests(run: TestRun) -> list[Issue]:
     """What the test run found: always the code developer's."""
-    found = [
-        Issue(
-            f"test failed: {f.name}" + (f": {f.message}" if f.message else ""),
-            "vas",
-            "cd",
-            FeedbackType.BUG_REPORT,
-        )
-        for f in run.failures
-    ]
+    found = [f"test failed: {f.name}" + (f": {f.message}" if f.message else "") for f in run.failures]
     if run.problem:
-        found.append(Issue(run.problem, "vas", "cd", FeedbackType.BUG_REPORT))
-    return found
+        found.append(run.problem)
+    return [Issue(words, "vas", "cd", FeedbackType.BUG_REPORT) for words in found]
 
 
 def each_once(issues: Iterable[Issue]) -> list[Issue]:
@@ -91,3 +75,13 @@ def reason(issues: Sequence[Issue], iterations: int) -> str:
     more = f"; and {len(issues) - 10} more" if len(issues) > 10 else ""  # noqa: PLR2004 - as above
     count = f"{len(issues)} open issue{'s' if len(issues) != 1 else ''}"
     return f"no iteration is left after {iterations}; {count}: {named}{more}"
+
+
+def notes(issues: Sequence[str], source: str, default: str, at: str) -> list[dict[str, str]]:
+    """What an agent remarked, for the one it concerns; it holds nothing up."""
+    found = []
+    for words in issues:
+        issue = addressed(words, source)
+        target = default if issue.target == source else issue.target
+        found.append(feedback(source, target, issue.text, "clarification", at))
+    return found

@@ -13,12 +13,11 @@ from rondel.model.identity import Identity
 from rondel.model.refs import branch_or_none, commit_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
-from rondel.workflows.cycle import documents
+from rondel.workflows.cycle.documents import Transition, at_time, edit, mappings, strings
 from rondel.workflows.cycle.measure import FRESH
 from rondel.workflows.cycle.models import Blocker, CycleState, Decision, PlanTask
 from rondel.workflows.cycle.plans import Proposal
 from rondel.workflows.cycle.requests import Extension, Request
-from rondel.workflows.cycle.values import mappings, strings
 
 
 class Found(StrEnum):
@@ -68,8 +67,8 @@ class TaskView:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One iteration."""
+class Iteration:
+    """The iteration under way, as far as it has come."""
 
     number: int
     begin: Mapping[str, Any] = field(default_factory=dict)  # empty: it has not begun
@@ -106,6 +105,10 @@ class Turn:
         """The files that were changed in this iteration."""
         return sorted({str(f.get("file")) for view in self.tasks for f in view.files})
 
+    def same_try(self, view: TaskView) -> TaskView | None:
+        """The same try at the same task as it is now; None when another one counts by now."""
+        return next((v for v in self.tasks if (v.task.id, v.number) == (view.task.id, view.number)), None)
+
     def version(self, section: str) -> str | None:
         """The version a section had before this iteration."""
         known = self.begin.get("versions")
@@ -124,7 +127,7 @@ class State:
     cycle: CycleState | None  # None: there is no state that can be used
     found: Found
     logged: bool  # whether the log ends with this document
-    turn: Turn | None = None  # the iteration under way
+    iteration: Iteration | None = None  # the one under way
     extensions: tuple[Extension, ...] = ()  # said, and not yet taken into an iteration
     problems: tuple[Problem, ...] = ()
     identity: Identity | None = None
@@ -151,13 +154,13 @@ class State:
         """What tests the iteration under way: what the settings say now, else what was found in it."""
         if self.request.test.strip():
             return FRESH + self.request.test
-        found = (self.turn.tip or {}).get("command") if self.turn else None
+        found = (self.iteration.tip or {}).get("command") if self.iteration else None
         return found if isinstance(found, str) else ""
 
     def time(self, at: datetime | None) -> str:
         """A time as the document writes it."""
-        return documents.at_time(at, self.request.zone) if at else ""
+        return at_time(at, self.request.zone) if at else ""
 
-    def edit(self, at: datetime | None, *steps: documents.Step) -> Edit:
+    def edit(self, at: datetime | None, *transitions: Transition) -> Edit:
         """A change of the state document."""
-        return documents.edit(self.id, at, self.request.zone, *steps)
+        return edit(self.id, at, self.request.zone, *transitions)

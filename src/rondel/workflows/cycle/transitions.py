@@ -1,18 +1,30 @@
 """The transitions of a cycle's state: new, next iteration, agents at work, the end.
 
-Each is a step on the document, and carried out again it changes nothing more.
+Each one changes the document in place, and carried out again it changes nothing more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Concatenate, ParamSpec
 
 from rondel.model.changes import Document
-from rondel.workflows.cycle.documents import Doc, Step
+from rondel.workflows.cycle.documents import Doc, Transition, mappings, strings
 from rondel.workflows.cycle.models import AGENTS, TITLE_MAX
 
-PHASE_ORDER = ("ra", "ep", "cd", "vas")
+P = ParamSpec("P")
+
+
+def transition(change: Callable[Concatenate[Doc, P], None]) -> Callable[P, Transition]:
+    """A change of the document that is said now and carried out later, when the document is there.
+
+    `complete(at)` is a `Transition`: whoever has the document and its lock calls it with the document.
+    """
+
+    def said(*args: P.args, **kwargs: P.kwargs) -> Transition:
+        return lambda doc: change(doc, *args, **kwargs)
+
+    return said
 
 
 def initial(cycle_id: str, description: str, title: str | None, max_iterations: int, at: str) -> Document:
@@ -41,93 +53,80 @@ def initial(cycle_id: str, description: str, title: str | None, max_iterations: 
 # -- iterations -----------------------------------------------------------------------------
 
 
-def open_iteration(number: int, at: str, extensions: Sequence[str] = ()) -> Step:
+@transition
+def open_iteration(doc: Doc, number: int, at: str, extensions: Sequence[str] = ()) -> None:
     """Iteration `number` begins, with what the user added to the task.
 
     An extension raises the limit where there is no iteration left for it.
     """
-
-    def step(doc: Doc) -> None:
-        if doc["current_iteration"] >= number:
-            return
-        for record in doc["iterations"]:
-            record.setdefault("completed_at", at)
-        doc["status"] = "running"
-        doc["current_iteration"] = number
-        doc["max_iterations"] = max(doc["max_iterations"], number)
-        doc["current_phase"] = "ra"
-        doc["completed_phases"] = []
-        for key in ("completed_at", "failure_reason"):
-            doc.pop(key, None)
-        for name in AGENTS:
-            _reset_agent(doc["agents"][name])
-        doc["agents"]["ra"] |= {"status": "running", "started_at": at}
-        for text in extensions:
-            doc["task_history"].append(text)
-            doc["description"] = f"{doc['description']}\n\n--- ITERATION {number} ---\n{text}"
-            entry = feedback("user", "ra", text, "requirement_update", at)
-            doc["coordination"]["feedback_log"].append(entry)
-        doc["iterations"].append(_record(number, at, extensions))
-
-    return step
-
-
-def _record(number: int, at: str, extensions: Sequence[str]) -> Doc:
+    if doc["current_iteration"] >= number:
+        return
+    for record in doc["iterations"]:
+        record.setdefault("completed_at", at)
+    doc["status"] = "running"
+    doc["current_iteration"] = number
+    doc["max_iterations"] = max(doc["max_iterations"], number)
+    doc["current_phase"] = "ra"
+    doc["completed_phases"] = []
+    for key in ("completed_at", "failure_reason"):
+        doc.pop(key, None)
+    for name in AGENTS:
+        doc["agents"][name]["status"] = "idle"
+        for key in ("started_at", "completed_at", "error", "last_message"):
+            doc["agents"][name].pop(key, None)
+    doc["agents"]["ra"] |= {"status": "running", "started_at": at}
+    for text in extensions:
+        doc["task_history"].append(text)
+        doc["description"] = f"{doc['description']}\n\n--- ITERATION {number} ---\n{text}"
+        entry = feedback("user", "ra", text, "requirement_update", at)
+        doc["coordination"]["feedback_log"].append(entry)
     extension = {"extension": "\n\n".join(extensions)} if extensions else {}
-    return {
-        "number": number,
-        **extension,
-        "started_at": at,
-        "agent_results": {},
-        "issues_found": [],
-        "resolved": False,
-    }
+    results: Doc = {"agent_results": {}, "issues_found": [], "resolved": False}
+    doc["iterations"].append({"number": number, **extension, "started_at": at, **results})
 
 
-def _reset_agent(agent: Doc) -> None:
-    agent["status"] = "idle"
-    for key in ("started_at", "completed_at", "error", "last_message"):
-        agent.pop(key, None)
-
-
-def close_iteration(number: int, at: str, issues: Sequence[str], *, resolved: bool) -> Step:
+@transition
+def close_iteration(doc: Doc, number: int, at: str, issues: Sequence[str], *, resolved: bool) -> None:
     """All four agents have had their turn."""
-
-    def step(doc: Doc) -> None:
-        record = record_of(doc, number)
-        if record is not None:
-            record |= {"completed_at": at, "issues_found": list(issues), "resolved": resolved}
-        doc["current_phase"] = "aggregation"
-
-    return step
+    record = record_of(doc, number)
+    if record is not None:
+        record |= {"completed_at": at, "issues_found": list(issues), "resolved": resolved}
+    doc["current_phase"] = "aggregation"
 
 
-def raise_limit(max_iterations: int) -> Step:
+def closed(note: Mapping[str, Any]) -> list[Transition]:
+    """What the note that an iteration is closed with means for the state."""
+    at = str(note.get("at", ""))
+    changes = [
+        close_iteration(
+            note["iteration"], at, strings(note, "issues"), resolved=note.get("resolved") is True
+        ),
+        add_feedback(mappings(note, "feedback")),
+    ]
+    if note.get("status") == "completed":
+        changes.append(complete(at))
+    elif note.get("status") == "failed":
+        changes.append(fail(str(note.get("failure_reason", ""))))
+    return changes
+
+
+@transition
+def raise_limit(doc: Doc, max_iterations: int) -> None:
     """More iterations are allowed; never fewer."""
-
-    def step(doc: Doc) -> None:
-        doc["max_iterations"] = max(doc["max_iterations"], max_iterations)
-
-    return step
+    doc["max_iterations"] = max(doc["max_iterations"], max_iterations)
 
 
-def complete(at: str) -> Step:
+@transition
+def complete(doc: Doc, at: str) -> None:
     """The task is done."""
-
-    def step(doc: Doc) -> None:
-        doc |= {"status": "completed", "current_phase": "complete", "completed_at": at}
-        doc.pop("failure_reason", None)
-
-    return step
+    doc |= {"status": "completed", "current_phase": "complete", "completed_at": at}
+    doc.pop("failure_reason", None)
 
 
-def fail(reason: str) -> Step:
+@transition
+def fail(doc: Doc, reason: str) -> None:
     """The cycle cannot go on by itself."""
-
-    def step(doc: Doc) -> None:
-        doc |= {"status": "failed", "failure_reason": reason}
-
-    return step
+    doc |= {"status": "failed", "failure_reason": reason}
 
 
 def record_of(doc: Mapping[str, Any], number: int) -> Doc | None:
@@ -139,76 +138,67 @@ def record_of(doc: Mapping[str, Any], number: int) -> Doc | None:
 # -- agents ---------------------------------------------------------------------------------
 
 
-def start_agent(name: str, phase: str, at: str) -> Step:
+@transition
+def start_agent(doc: Doc, name: str, phase: str, at: str) -> None:
     """An agent is at work."""
-
-    def step(doc: Doc) -> None:
-        agent = doc["agents"][name]
-        if agent["status"] != "running" or "started_at" not in agent:
-            agent |= {"status": "running", "started_at": at}
-        agent.pop("error", None)
-        doc["current_phase"] = phase
-
-    return step
+    agent = doc["agents"][name]
+    if agent["status"] != "running" or "started_at" not in agent:
+        agent |= {"status": "running", "started_at": at}
+    agent.pop("error", None)
+    doc["current_phase"] = phase
 
 
-def rest_agent(name: str, message: str) -> Step:
+@transition
+def rest_agent(doc: Doc, name: str, message: str) -> None:
     """An agent has done a part and waits for the others."""
-
-    def step(doc: Doc) -> None:
-        doc["agents"][name] |= {"status": "waiting", "last_message": message}
-
-    return step
+    doc["agents"][name] |= {"status": "waiting", "last_message": message}
 
 
+@transition
 def finish_agent(
-    name: str, iteration: int, at: str, *, outputs: Iterable[str], message: str, status: str, files: int
-) -> Step:
-    """An agent's turn in an iteration is over."""
+    doc: Doc,
+    name: str,
+    iteration: int,
+    at: str,
+    *,
+    outputs: Sequence[str],
+    message: str,
+    status: str = "completed",
+    files: int | None = None,
+) -> None:
+    """An agent is done in an iteration; where nothing is said, it changed the files it left."""
+    agent = doc["agents"][name]
+    known = agent["output_files"]
+    agent |= {
+        "status": "completed",
+        "completed_at": at,
+        "output_files": known + [path for path in outputs if path not in known],
+        "last_message": message,
+        "iterations_completed": max(agent["iterations_completed"], iteration),
+    }
+    agent.pop("error", None)
+    if name not in doc["completed_phases"]:
+        doc["completed_phases"].append(name)
+    _note_result(doc, iteration, name, status, len(outputs) if files is None else files)
 
-    def step(doc: Doc) -> None:
-        agent = doc["agents"][name]
-        known = agent["output_files"]
-        agent |= {
-            "status": "completed",
-            "completed_at": at,
-            "output_files": known + [path for path in outputs if path not in known],
-            "last_message": message,
-            "iterations_completed": max(agent["iterations_completed"], iteration),
-        }
-        agent.pop("error", None)
-        if name not in doc["completed_phases"]:
-            doc["completed_phases"].append(name)
-        record = record_of(doc, iteration)
-        if record is not None:
-            record.setdefault("agent_results", {})[name] = {"status": status, "files_modified": files}
 
-    return step
-
-
-def fail_agent(name: str, iteration: int, at: str, error: str) -> Step:
+@transition
+def fail_agent(doc: Doc, name: str, iteration: int, at: str, error: str) -> None:
     """An agent gave no usable answer."""
-
-    def step(doc: Doc) -> None:
-        doc["agents"][name] |= {"status": "failed", "completed_at": at, "error": error}
-        _add_phase_error(doc, name, error, at)
-        record = record_of(doc, iteration)
-        if record is not None:
-            record.setdefault("agent_results", {})[name] = {"status": "failed", "files_modified": 0}
-
-    return step
+    doc["agents"][name] |= {"status": "failed", "completed_at": at, "error": error}
+    note_error(name, error, at)(doc)
+    _note_result(doc, iteration, name, "failed", 0)
 
 
-def note_error(phase: str, error: str, at: str) -> Step:
-    """Something went wrong in a phase that goes on."""
-
-    def step(doc: Doc) -> None:
-        _add_phase_error(doc, phase, error, at)
-
-    return step
+def _note_result(doc: Doc, iteration: int, name: str, status: str, files: int) -> None:
+    record = record_of(doc, iteration)
+    if record is not None:
+        record.setdefault("agent_results", {})[name] = {"status": status, "files_modified": files}
 
 
-def _add_phase_error(doc: Doc, phase: str, error: str, at: str) -> None:
+@transition
+def note_error(doc: Doc, phase: str, error: str, at: str) -> None:
+    """Something went wrong in a phase."""
     entry = {"phase": phase, "error": error, "timestamp": at}
     if entry not in doc["phase_errors"]:
         doc["phase_errors"].append(entry)
@@ -217,39 +207,31 @@ def _add_phase_error(doc: Doc, phase: str, error: str, at: str) -> None:
 # -- what the agents found --------------------------------------------------------------------
 
 
-def section(key: str, value: Mapping[str, Any]) -> Step:
+@transition
+def section(doc: Doc, key: str, value: Mapping[str, Any]) -> None:
     """One of the shared parts of the document; fields nobody here knows stay."""
-
-    def step(doc: Doc) -> None:
-        doc[key] = {**(doc.get(key) or {}), **value}
-
-    return step
+    doc[key] = {**(doc.get(key) or {}), **value}
 
 
-def set_task(task_id: str, **fields: Any) -> Step:
+@transition
+def set_task(doc: Doc, /, task_id: str, **fields: Any) -> None:
     """Where a plan task stands."""
-
-    def step(doc: Doc) -> None:
-        plan = doc.get("plan", doc)  # the state document, or the plan's own file
-        for task in plan.get("tasks", []):
-            if isinstance(task, dict) and task.get("id") == task_id:
-                task.update(fields)
-
-    return step
+    plan = doc.get("plan", doc)  # the state document, or the plan's own file
+    for task in plan.get("tasks", []):
+        if isinstance(task, dict) and task.get("id") == task_id:
+            task.update(fields)
 
 
-def add_changes(entries: Sequence[Doc], iteration: int) -> Step:
+@transition
+def add_changes(doc: Doc, entries: Iterable[Doc]) -> None:
     """Changes of files, each once."""
-
-    def step(doc: Doc) -> None:
-        changes = doc.setdefault("changes", {"total_files": 0, "changes": [], "iteration_markers": {}})
-        known = {_key(e) for e in changes["changes"]}
-        changes["changes"] += [e for e in entries if _key(e) not in known]
-        changes["total_files"] = len({e.get("file") for e in changes["changes"]})
-        if entries:
-            changes["iteration_markers"].setdefault(str(iteration), entries[0]["timestamp"])
-
-    return step
+    changes = doc.setdefault("changes", {"total_files": 0, "changes": [], "iteration_markers": {}})
+    known = {_key(e) for e in changes["changes"]}
+    for entry in entries:
+        if _key(entry) not in known:
+            changes["changes"].append(entry)
+        changes["iteration_markers"].setdefault(str(entry["iteration"]), entry["timestamp"])
+    changes["total_files"] = len({e.get("file") for e in changes["changes"]})
 
 
 def _key(entry: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -264,53 +246,35 @@ def feedback(source: str, target: str, content: str, kind: str, at: str) -> Doc:
     return {"timestamp": at, "source": source, "target": target, "content": content, "type": kind}
 
 
-def add_feedback(entries: Iterable[Doc]) -> Step:
+@transition
+def add_feedback(doc: Doc, entries: Iterable[Doc]) -> None:
     """Messages between agents, each once."""
-
-    def step(doc: Doc) -> None:
-        log = doc["coordination"]["feedback_log"]
-        log += [entry for entry in entries if entry not in log]
-
-    return step
+    log = doc["coordination"]["feedback_log"]
+    log += [entry for entry in entries if entry not in log]
 
 
-def say(entry: Doc) -> Step:
+@transition
+def say(doc: Doc, entry: Doc) -> None:
     """A message of the user: logged as often as it is sent."""
-
-    def step(doc: Doc) -> None:
-        doc["coordination"]["feedback_log"].append(entry)
-
-    return step
+    doc["coordination"]["feedback_log"].append(entry)
 
 
-def add_decision(decision_id: str, description: str, options: Sequence[str]) -> Step:
+@transition
+def add_decision(doc: Doc, decision_id: str, description: str, options: Sequence[str]) -> None:
     """A question for a person."""
-
-    def step(doc: Doc) -> None:
-        found = doc["coordination"]["pending_decisions"]
-        if all(d["id"] != decision_id for d in found):
-            entry = {
-                "id": decision_id,
-                "description": description,
-                "options": list(options),
-                "status": "pending",
-            }
-            found.append(entry)
-
-    return step
+    entry = {"id": decision_id, "description": description, "options": list(options), "status": "pending"}
+    _add_once(doc["coordination"]["pending_decisions"], entry)
 
 
-def make_decision(decision_id: str, option: str, by: str) -> Step:
+@transition
+def make_decision(doc: Doc, decision_id: str, option: str, by: str) -> None:
     """A decision is made, and stays as it was made."""
-
-    def step(doc: Doc) -> None:
-        for decision in doc["coordination"]["pending_decisions"]:
-            if decision["id"] == decision_id and decision["status"] == "pending":
-                decision.update({"made_by": by, "chosen_option": option, "status": "made"})
-
-    return step
+    for decision in doc["coordination"]["pending_decisions"]:
+        if decision["id"] == decision_id and decision["status"] == "pending":
+            decision.update({"made_by": by, "chosen_option": option, "status": "made"})
 
 
+@transition
 def implement_decisions(doc: Doc) -> None:
     """What was decided is in the code."""
     for decision in doc["coordination"]["pending_decisions"]:
@@ -318,17 +282,16 @@ def implement_decisions(doc: Doc) -> None:
             decision["status"] = "implemented"
 
 
-def add_blocker(blocker_id: str, description: str, reported_by: str) -> Step:
+@transition
+def add_blocker(doc: Doc, blocker_id: str, description: str, reported_by: str) -> None:
     """Something keeps the cycle from going on."""
+    entry = {"id": blocker_id, "description": description, "reported_by": reported_by, "status": "open"}
+    _add_once(doc["coordination"]["blockers"], entry)
 
-    def step(doc: Doc) -> None:
-        found = doc["coordination"]["blockers"]
-        if all(b["id"] != blocker_id for b in found):
-            found.append(
-                {"id": blocker_id, "description": description, "reported_by": reported_by, "status": "open"}
-            )
 
-    return step
+def _add_once(entries: list[Doc], entry: Doc) -> None:
+    if all(known["id"] != entry["id"] for known in entries):
+        entries.append(entry)
 
 
 def next_blocker(doc: Mapping[str, Any]) -> str:
@@ -337,44 +300,35 @@ def next_blocker(doc: Mapping[str, Any]) -> str:
     return next(name for n in range(1, len(taken) + 2) if (name := f"B-{n}") not in taken)
 
 
-def settle_blocker(blocker_id: str, status: str, resolution: str) -> Step:
+@transition
+def settle_blocker(doc: Doc, blocker_id: str, status: str, resolution: str) -> None:
     """A blocker is out of the way."""
-
-    def step(doc: Doc) -> None:
-        for blocker in doc["coordination"]["blockers"]:
-            if blocker["id"] == blocker_id and blocker["status"] == "open":
-                blocker.update({"status": status, "resolution": resolution})
-
-    return step
+    for blocker in doc["coordination"]["blockers"]:
+        if blocker["id"] == blocker_id and blocker["status"] == "open":
+            blocker.update({"status": status, "resolution": resolution})
 
 
 # -- control ----------------------------------------------------------------------------------
 
 
-def pause(message: str) -> Step:
+@transition
+def pause(doc: Doc, message: str) -> None:
     """The cycle rests; who was at work says why."""
-
-    def step(doc: Doc) -> None:
-        if doc["status"] in ("completed", "failed"):
-            return
-        doc["status"] = "paused"
-        agents = doc["agents"]
-        working = [name for name in AGENTS if agents[name]["status"] == "running"]
-        current = [name for name in AGENTS if name == doc["current_phase"]]
-        for name in working or current or ["ra"]:
-            agents[name]["last_message"] = message
-            if agents[name]["status"] == "running":
-                agents[name]["status"] = "waiting"
-
-    return step
+    if doc["status"] in ("completed", "failed"):
+        return
+    doc["status"] = "paused"
+    agents = doc["agents"]
+    working = [name for name in AGENTS if agents[name]["status"] == "running"]
+    current = [name for name in AGENTS if name == doc["current_phase"]]
+    for name in working or current or ["ra"]:
+        agents[name]["last_message"] = message
+        if agents[name]["status"] == "running":
+            agents[name]["status"] = "waiting"
 
 
-def resume(*, retry: bool) -> Step:
+@transition
+def resume(doc: Doc, *, retry: bool) -> None:
     """The cycle goes on. With `retry` also one that failed because an agent gave no answer."""
-
-    def step(doc: Doc) -> None:
-        if doc["status"] == "paused" or (retry and doc["status"] == "failed"):
-            doc["status"] = "running" if doc["current_iteration"] else "created"
-            doc.pop("failure_reason", None)
-
-    return step
+    if doc["status"] == "paused" or (retry and doc["status"] == "failed"):
+        doc["status"] = "running" if doc["current_iteration"] else "created"
+        doc.pop("failure_reason", None)

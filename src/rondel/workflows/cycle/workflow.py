@@ -2,57 +2,77 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from rondel.model.actions import Action, Ask, Probe
-from rondel.model.changes import Change
+from typing_extensions import override
+
+from rondel.model.actions import Decide
+from rondel.model.changes import Aside, Change
+from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.consent import Brought
-from rondel.model.outcomes import Outcome
 from rondel.model.rules import CONSENT, HARMLESS, LOWER, OFF, ON, PATH, Rule
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Mark, Repairs, SessionRef, Workflow
-from rondel.workflows.cycle import apply as _apply
-from rondel.workflows.cycle import layout, probes, prompting
-from rondel.workflows.cycle.controls import control
-from rondel.workflows.cycle.files import mend
-from rondel.workflows.cycle.plan import plan
+from rondel.model.summary import Problem, Status, Summary
+from rondel.model.times import parse_time
+from rondel.model.workflow import (
+    NOTHING_GIVEN,
+    Edited,
+    Given,
+    Look,
+    Mark,
+    Repairs,
+    SessionRef,
+    Step,
+    Workflow,
+)
+from rondel.workflows.cycle import layout, transitions
+from rondel.workflows.cycle.documents import mapping
+from rondel.workflows.cycle.files import repaired
+from rondel.workflows.cycle.measure import brought
+from rondel.workflows.cycle.models import CycleState
 from rondel.workflows.cycle.read import read
+from rondel.workflows.cycle.rebuild import closing_parts, restore
 from rondel.workflows.cycle.requests import SETTINGS, old_test, read_request
 from rondel.workflows.cycle.results import ResultStatus
-from rondel.workflows.cycle.state import State
-from rondel.workflows.cycle.summary import summary
-from rondel.workflows.cycle.values import mapping
-from rondel.workflows.cycle.versions import archived, of_iteration
+from rondel.workflows.cycle.state import Iteration, Stage, State, TaskView
+from rondel.workflows.cycle.steps import steps
+
+STATUS = {"paused": Status.PAUSED, "completed": Status.COMPLETED, "failed": Status.FAILED}
 
 if TYPE_CHECKING:
     import click
 
 
 class Cycle(Workflow[State]):
-    """See `rondel.model.workflow.Workflow`."""
+    """One cycle per state file of `.workflow/.cycle/`."""
 
     name: ClassVar[str] = "cycle"
     order: ClassVar[int] = 3
     round_folder: ClassVar[str] = "iteration"
     own_paths: ClassVar[tuple[str, ...]] = (f"{layout.HOME}/**",)
 
+    @override
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
-        """See `Workflow`."""
         return layout.sessions(repo)
 
+    @override
     def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
-        """See `Workflow`."""
         return read(files, ref.id, given)
 
+    @override
+    def steps(self, state: State) -> Iterable[Step[State]]:
+        return steps(state)
+
+    @override
     def target(self, state: State) -> str | None:
-        """See `Workflow`."""
         return state.target
 
+    @override
     def edits(self, state: State) -> Iterable[Edited]:
-        """See `Workflow`. What every iteration did: the next one builds on it."""
+        """What every iteration did: the next one builds on it."""
         for number in layout.iterations(state.files):
             folder = layout.part(number, "cd")
             for name in sorted(state.files.names(folder)):
@@ -63,90 +83,99 @@ class Cycle(Workflow[State]):
                         action = f"{folder}/{name.removesuffix('.json')}.md"
                         yield Edited(action, commit, f"{result.get('task')} {result.get('summary')}")
 
-    def plan(self, state: State) -> Iterable[Action]:
-        """See `Workflow`."""
-        return plan(state)
-
-    def prompt(self, state: State, ask: Ask) -> str:
-        """See `Workflow`."""
-        return prompting.prompt(state, ask)
-
-    def check(self, state: State, ask: Ask, text: str) -> str | None:
-        """See `Workflow`."""
-        return prompting.check(state, ask, text)
-
-    def begin(self, state: State, action: Action, at: datetime) -> Sequence[Change]:
-        """See `Workflow`."""
-        return _apply.begin(state, action, at)
-
-    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """See `Workflow`."""
-        return _apply.apply(state, action, outcome)
-
+    @override
     def control(self, state: State, word: str, at: datetime) -> Sequence[Change]:
-        """See `Workflow`."""
-        return control(state, word, at)
+        if state.cycle is None:
+            return ()
+        if word in ("resume", "retry"):
+            return _resume(state, at, retry=word == "retry")
+        verb = "stopped" if word == "stop" else "paused"
+        pause = transitions.pause(
+            f"{verb} by a person at {state.time(at)}; `{command_line('cycle', 'resume', state.id)}` goes on"
+        )
+        return [*restore(state), state.edit(at, pause)]
 
-    def probe(self, probe: Probe, look: Look) -> object:
-        """See `Workflow`."""
-        return probes.probe(probe, look)
-
+    @override
     def changes_code(self, state: State | None) -> bool:
-        """See `Workflow`."""
         return True
 
+    @override
     def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
-        """See `Workflow`."""
         if given.test.strip():
             return ()
         old = read_request(state.files).test if state is not None else ""
-        branch = self.target(state) if state is not None else ""
-        return [old_test(old)] if old.strip() else probes.brought(look, branch or "")
+        branch = state.target if state is not None else ""
+        return [old_test(old)] if old.strip() else brought(look, branch)
 
+    @override
     def summary(self, state: State) -> Summary:
-        """See `Workflow`."""
-        return summary(state)
+        cycle = state.cycle
+        if cycle is None:
+            return Summary(state.id, Status.DAMAGED, problems=state.problems)
+        due = [step.action for step in steps(state)]
+        questions = [a.question for a in due if isinstance(a, Decide)]
+        status = STATUS.get(cycle.status, Status.ACTIVE)
+        waiting = None
+        if questions and len(questions) == len(due):
+            status, waiting = Status.WAITING, "; ".join(questions)
+        elif cycle.status == "failed":
+            waiting = cycle.failure_reason
+        done, total = _progress(cycle, state.iteration)
+        follows = _next(state, cycle, waits=bool(waiting))
+        return Summary(
+            title=cycle.title,
+            status=status,
+            phase=cycle.current_phase.value,
+            done=done,
+            total=total,
+            waiting_for=waiting,
+            updated_at=parse_time(cycle.updated_at),
+            problems=state.problems,
+            next=follows,
+            state={**state.document, "branch": state.target, "next": follows},
+        )
 
+    @override
     def documents(self, state: State) -> Iterable[str]:
-        """See `Workflow`."""
         return (layout.state_file(state.id), layout.LOG)
 
+    @override
     def marks(self, state: State) -> Iterable[Mark]:
-        """See `Workflow`."""
         for number in layout.iterations(state.files):
             end = mapping(state.files.json(layout.aggregate(number)))
             if "mark" in end:
-                yield end["mark"], ("cycle", str(number), str(end.get("status")))
+                yield end["mark"], closing_parts(number, str(end.get("status")))
 
+    @override
     def frozen(self, state: State) -> Iterable[str]:
-        """See `Workflow`."""
-        under_way = state.turn.number if state.turn else None
+        under_way = state.iteration.number if state.iteration else None
         return [f"{layout.PARTS}/iteration-{n}" for n in layout.iterations(state.files) if n != under_way]
 
+    @override
     def looked_up(self, state: State) -> Iterable[str]:
-        """See `Workflow`. What the commits of the iteration under way changed, and where they ended."""
-        if (turn := state.turn) is None:
+        """What the commits of the iteration under way changed, and where they ended."""
+        if (iteration := state.iteration) is None:
             return
-        yield layout.built(turn.number)
-        for view in turn.tasks:
-            yield layout.task_changes(turn.number, view.task.id, view.number)
+        yield layout.built(iteration.number)
+        for view in iteration.tasks:
+            yield layout.task_changes(iteration.number, view.task.id, view.number)
 
+    @override
     def artifact(self, state: State, number: int | None) -> str | None:
-        """See `Workflow`."""
-        kept = archived(layout.SUMMARY, of_iteration(number) or "") if number else ""
+        kept = layout.archived(layout.SUMMARY, layout.of_iteration(number) or "") if number else ""
         choices = (kept,) if state.files.exists(kept) else (layout.SUMMARY, layout.REQUIREMENTS)
         return next((path for path in choices if state.files.exists(path)), None)
 
+    @override
     def doctor(self, root: str, *, repair: Repairs) -> Iterable[tuple[str, Problem]]:
-        """See `Workflow`."""
-        return mend(root, repair=repair)
+        return repaired(root, repair=repair)
 
+    @override
     def settings(self) -> Mapping[str, object]:
-        """See `Workflow`."""
         return SETTINGS
 
+    @override
     def rules(self) -> Mapping[str, Rule]:
-        """See `Workflow`."""
         return {
             "max_iterations": LOWER,
             "auto": OFF,
@@ -158,8 +187,61 @@ class Cycle(Workflow[State]):
             "coverage": PATH,
         }
 
+    @override
     def commands(self) -> click.Group:
-        """See `Workflow`."""
         from rondel.workflows.cycle.commands import command
 
         return command
+
+
+def _progress(cycle: CycleState, iteration: Iteration | None) -> tuple[int, int]:
+    """Steps of the iteration under way: two analyses, the plan, its tasks, tests, validation."""
+    if iteration is None:
+        return len(set(cycle.completed_phases)), 4
+    done = (
+        iteration.has_requirements,
+        iteration.has_exploration,
+        iteration.plan is not None,
+        iteration.tests is not None,
+    )
+    return sum(done) + iteration.done + iteration.has_validation, 5 + len(iteration.tasks)
+
+
+def _next(state: State, cycle: CycleState, *, waits: bool) -> str:
+    """The command a person would type now."""
+    name = state.id
+    if state.pending_decisions and waits:
+        return command_line("cycle", "decide", name, state.pending_decisions[0].id, "--option", "1")
+    if state.open_blockers and waits:
+        return command_line("cycle", "unblock", name, state.open_blockers[0].id)
+    if cycle.status == "completed" and not state.extensions:
+        return f"git merge {shlex.quote(state.target)}"
+    if cycle.status == "failed" and state.iteration is None and not state.extensions:
+        return command_line("cycle", "extend", name, OWN_WORDS)
+    return command_line("cycle", "resume", name)
+
+
+def _resume(state: State, at: datetime, *, retry: bool) -> Sequence[Change]:
+    """What rests goes on; with `retry` also what failed because an agent gave no answer."""
+    status = state.cycle.status if state.cycle else None
+    if status == "paused":
+        return [*restore(state), state.edit(at, transitions.resume(retry=False))]
+    if status == "failed" and retry and state.iteration is not None:
+        failed = [
+            v for v in state.iteration.tasks if v.stage is Stage.FAILED and v.result.get("ended") == "failed"
+        ]
+        again = [change for view in failed for change in _put_aside(state, state.iteration, view)]
+        return [*restore(state), *again, state.edit(at, transitions.resume(retry=True))]
+    return ()
+
+
+def _put_aside(state: State, iteration: Iteration, view: TaskView) -> list[Change]:
+    """A task that got no answer is due again once what it left is out of the way."""
+    folder = layout.part(iteration.number, "cd/failed")
+    taken = state.files.names(folder)
+    number = next(n for n in range(1, len(taken) + 2) if f"{view.task.id}.{n}.md" not in taken)
+    paths = (
+        layout.task(iteration.number, view.task.id, view.number),
+        layout.task_result(iteration.number, view.task.id, view.number),
+    )
+    return [Aside(path, f"{folder}/{view.task.id}.{number}.{path.rpartition('.')[2]}") for path in paths]
