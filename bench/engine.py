@@ -19,12 +19,12 @@ from pathlib import Path
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.settings import AgentSettings
 from rondel.api import Hall
-from rondel.model.actions import Action, Ask, Derive
+from rondel.model.actions import Ask, Derive
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
 
 REF = SessionRef("bench", "one", ".bench/one")
 SIZES = (100, 1_000, 10_000)
@@ -56,7 +56,7 @@ class WheelWorkflow(Workflow[Wheel]):
         number = len(files.names("closed")) + 1
         return Wheel(number, files.names(f"round-{number}"))
 
-    def plan(self, state: Wheel) -> Iterable[Action]:
+    def steps(self, state: Wheel) -> Iterable[Step[Wheel]]:
         """See `Workflow`."""
         if (state.number - 1) * self.width >= self.total:
             return
@@ -64,21 +64,20 @@ class WheelWorkflow(Workflow[Wheel]):
         for k in range(self.width):
             if f"{k}.md" not in state.there:
                 missing = True
-                yield Ask(f"round-{state.number}/{k}.md", "bench.writer")
+                yield _step(Ask(f"round-{state.number}/{k}.md", "bench.writer"))
         if not missing:
-            yield Derive(f"closed/{state.number}")
-
-    def prompt(self, state: Wheel, ask: Ask) -> str:
-        """See `Workflow`."""
-        return f"Write {ask.path}."
-
-    def apply(self, state: Wheel, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """See `Workflow`."""
-        return [text(action.path, outcome.text or "closed")]
+            yield _step(Derive(f"closed/{state.number}"))
 
     def summary(self, state: Wheel) -> Summary:
         """See `Workflow`."""
         return Summary("bench", Status.ACTIVE)
+
+
+def _step(action: Ask | Derive) -> Step[Wheel]:
+    def write(_state: Wheel, outcome: Outcome) -> Sequence[Change]:
+        return [text(action.path, outcome.text or "closed")]
+
+    return Step(action, write, lambda _state: f"Write {action.path}.")
 
 
 class Instant:

@@ -22,12 +22,12 @@ from pathlib import Path
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.settings import AgentSettings
 from rondel.api import Hall
-from rondel.model.actions import Action, Ask
+from rondel.model.actions import Ask
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
 
 HERE = Path(__file__).parent
 OTHERS = HERE.parent / ".cache/bench-steps"
@@ -58,8 +58,8 @@ class Steps(Workflow[frozenset[str]]):
         """See `Workflow`."""
         return files.names("steps")
 
-    def plan(self, state: frozenset[str]) -> Iterable[Action]:
-        """See `Workflow`. From the last plan before anything is asked to the first with nothing due."""
+    def steps(self, state: frozenset[str]) -> Iterable[Step[frozenset[str]]]:
+        """From the last look before anything is asked to the first with nothing due."""
         now = time.perf_counter()
         if not self.asked:
             self.began = now
@@ -67,20 +67,21 @@ class Steps(Workflow[frozenset[str]]):
             self.ended = self.ended or now
             return
         if self.chain:
-            yield Ask(f"steps/{len(state)}.md", "steps.writer")
+            yield self._step(f"steps/{len(state)}.md")
             return
         for k in range(self.total):
             if f"{k}.md" not in state:
-                yield Ask(f"steps/{k}.md", "steps.writer")
+                yield self._step(f"steps/{k}.md")
 
-    def prompt(self, state: frozenset[str], ask: Ask) -> str:
-        """See `Workflow`."""
-        self.asked += 1
-        return f"Write {ask.path}."
+    def _step(self, path: str) -> Step[frozenset[str]]:
+        def prompt(_state: frozenset[str]) -> str:
+            self.asked += 1
+            return f"Write {path}."
 
-    def apply(self, state: frozenset[str], action: Action, outcome: Outcome) -> Sequence[Change]:
-        """See `Workflow`."""
-        return [text(action.path, outcome.text)]
+        def write(_state: frozenset[str], outcome: Outcome) -> Sequence[Change]:
+            return [text(path, outcome.text)]
+
+        return Step(Ask(path, "steps.writer"), write, prompt)
 
     def summary(self, state: frozenset[str]) -> Summary:
         """See `Workflow`."""

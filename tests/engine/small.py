@@ -18,7 +18,7 @@ from rondel.model.changes import Append, Change, Document, Edit, text
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
 
 HOME = ".small"
 
@@ -80,6 +80,20 @@ class SmallWorkflow(Workflow[Small]):
             problems=problems,
         )
 
+    def steps(self, state: Small) -> Iterable[Step[Small]]:
+        return map(self._step, self.plan(state))
+
+    def _step(self, action: Action) -> Step[Small]:
+        """What an action means is a method for each, so that tests can change one of them."""
+        return Step(
+            action,
+            write=lambda state, outcome: self.apply(state, action, outcome),
+            prompt=lambda state: f"{action.role}: write {action.path} of round {state.number}",
+            check=lambda _state, text: None if text[:1].isalpha() else "it does not begin with a letter",
+            look=lambda look: {"branch": look.git("symbolic-ref", "--short", "HEAD", check=False).strip()},
+            begin=lambda state, at: self.begin(state, action, at),
+        )
+
     def plan(self, state: Small) -> Iterable[Action]:
         if state.finished or not state.width:
             return
@@ -105,12 +119,6 @@ class SmallWorkflow(Workflow[Small]):
         else:
             yield Ask("final.md", "small.closer", inputs=(f"{folder}/sum.json",))
 
-    def prompt(self, state: Small, ask: Ask) -> str:
-        return f"{ask.role}: write {ask.path} of round {state.number}"
-
-    def check(self, state: Small, ask: Ask, text: str) -> str | None:
-        return "it does not begin with a letter" if not text[:1].isalpha() else None
-
     def begin(self, state: Small, action: Action, at: datetime) -> Sequence[Change]:
         return [Edit("state.json", _set("phase", action.path.partition("/")[0]))]
 
@@ -130,9 +138,6 @@ class SmallWorkflow(Workflow[Small]):
                 return [Edit("state.json", _set("done", "yes")), text("final.md", outcome.text)]
             case _:
                 return [text(action.path, outcome.text)]
-
-    def probe(self, probe: Probe, look: Look) -> object:
-        return {"branch": look.git("symbolic-ref", "--short", "HEAD", check=False).strip()}
 
     def documents(self, state: Small) -> Iterable[str]:
         return ("state.json",)

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from rondel.model.actions import Action, Ask
+from typing_extensions import override
+
+from rondel.model.actions import Ask
 from rondel.model.changes import Change, text
 from rondel.model.commands import command_line
 from rondel.model.conclusion import Conclusion
 from rondel.model.names import is_safe_name
-from rondel.model.outcomes import Ended, Outcome
+from rondel.model.outcomes import Outcome
 from rondel.model.rules import LOWER, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
 
 if TYPE_CHECKING:
     import click
@@ -74,81 +77,94 @@ def says_yes(answer: str | None) -> bool:
     return (answer or "").lower().lstrip(" *#`").startswith("yes")
 
 
+def working(state: State) -> Step[State]:
+    """The worker is asked, and told what the judge said of the round before."""
+    number = state.round
+    before = (work(number - 1), judgement(number - 1)) if number > 1 else ()
+
+    def prompt(state: State) -> str:
+        goal, *others = (state.files.text(path) or "" for path in (GOAL, *before))
+        again = "\n---\nYou made this:\n{}\n---\nIt will not do:\n{}".format(*others) if others else ""
+        return f"{goal}{again}"
+
+    return Step(Ask(work(number), "loop.worker", (GOAL, *before)), partial(keep, work(number)), prompt)
+
+
+def judging(state: State) -> Step[State]:
+    """The judge is asked about the work of the round."""
+    made, path = work(state.round), judgement(state.round)
+
+    def prompt(state: State) -> str:
+        goal, answer = (state.files.text(path) or "" for path in (GOAL, made))
+        return f"Is this what was wanted? Begin with yes or no, then say why.\n\n{goal}\n---\n{answer}"
+
+    def check(_state: State, answer: str) -> str | None:
+        is_clear = says_yes(answer) or answer.lower().lstrip(" *#`").startswith("no")
+        return None if is_clear else "begin with yes or no"
+
+    return Step(Ask(path, "loop.judge", (GOAL, made)), partial(keep, path), prompt, check)
+
+
+def keep(path: str, _state: State, outcome: Outcome) -> Sequence[Change]:
+    """An answer is the file that it was asked for."""
+    return [text(path, outcome.text)] if outcome.ok else []
+
+
 class Loop(Workflow[State]):
     """An agent works until a judge is content."""
 
     name = "loop"
     own_paths = (f"{FOLDER}/**",)
 
+    @override
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
         """Every folder of `loops/` with a goal."""
         for name in sorted(n[:-1] for n in repo.names(FOLDER) if n.endswith("/")):
             if is_safe_name(name) and repo.exists(f"{FOLDER}/{name}/{GOAL}"):
                 yield SessionRef(self.name, name, f"{FOLDER}/{name}")
 
+    @override
     def read(self, files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> State:
-        """See `Workflow`."""
         said = given.settings.get("rounds_max", ROUNDS_MAX)
         return State(ref, files, max(said, 1) if isinstance(said, int) else ROUNDS_MAX)
 
-    def plan(self, state: State) -> Iterable[Action]:
+    @override
+    def steps(self, state: State) -> Iterable[Step[State]]:
         """The work of the round, then its judgement."""
-        number = state.round
-        if state.is_over:
-            return
-        if not state.files.exists(work(number)):
-            before = (work(number - 1), judgement(number - 1)) if number > 1 else ()
-            yield Ask(work(number), "loop.worker", inputs=(GOAL, *before))
-        else:
-            yield Ask(judgement(number), "loop.judge", inputs=(GOAL, work(number)))
+        if not state.is_over:
+            yield judging(state) if state.files.exists(work(state.round)) else working(state)
 
-    def prompt(self, state: State, ask: Ask) -> str:
-        """See `Workflow`."""
-        goal, *others = (state.files.text(path) or "" for path in ask.inputs)
-        if ask.role == "loop.judge":
-            return f"Is this what was wanted? Begin with yes or no, then say why.\n\n{goal}\n---\n{others[0]}"
-        again = "\n---\nYou made this:\n{}\n---\nIt will not do:\n{}".format(*others) if others else ""
-        return f"{goal}{again}"
-
-    def check(self, state: State, ask: Ask, text: str) -> str | None:
-        """See `Workflow`."""
-        is_clear = says_yes(text) or text.lower().lstrip(" *#`").startswith("no")
-        return None if ask.role != "loop.judge" or is_clear else "begin with yes or no"
-
-    def apply(self, state: State, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """See `Workflow`."""
-        return [text(action.path, outcome.text)] if outcome.ended is Ended.DONE else []
-
+    @override
     def summary(self, state: State) -> Summary:
-        """See `Workflow`."""
         title = (state.files.text(GOAL) or "").strip().partition("\n")[0]
         status = Status.COMPLETED if state.is_over else Status.ACTIVE
         then = "" if state.is_over else command_line("resume", state.ref.name)
         return Summary(title, status, f"round {state.round}", state.round, state.rounds_max, next=then)
 
+    @override
     def conclusion(self, state: State) -> Conclusion:
-        """See `Workflow`."""
         if not state.is_over:
             return Conclusion()
         words = "" if state.is_approved else f"no judge was content in {state.rounds_max} rounds"
         made = state.files.text(work(state.round)) or ""
         return Conclusion(state.is_approved, document=made, notes=(words,) if words else ())
 
+    @override
     def artifact(self, state: State, number: int | None) -> str | None:
-        """See `Workflow`."""
         path = work(number or state.round)
         return path if state.files.exists(path) else None
 
+    @override
     def settings(self) -> Mapping[str, object]:
         """`[loop]`."""
         return {"rounds_max": ROUNDS_MAX}
 
+    @override
     def rules(self) -> Mapping[str, Rule]:
-        """See `Workflow`."""
         return {"rounds_max": LOWER}
 
+    @override
     def commands(self) -> click.Group:
-        """See `Workflow`."""
         from rondel_loop.commands import command
 
         return command

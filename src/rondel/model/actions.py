@@ -46,7 +46,7 @@ SCRATCH = Workspace()
 
 @dataclass(frozen=True)
 class Ask:
-    """Ask the agent that has `role`. Its prompt comes from `Workflow.prompt` when it starts."""
+    """Ask the agent that has `role`. Its prompt is made when it starts."""
 
     path: str
     role: str
@@ -91,7 +91,7 @@ class Decide:
 
 @dataclass(frozen=True)
 class Probe:
-    """Look at the repository: a diff, the standards. Carried out by `Workflow.probe`."""
+    """Look at the repository: a diff, the standards. Its step says how."""
 
     path: str
     name: str
@@ -103,7 +103,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Derive:
-    """Nothing to ask: the files follow from the state, and `Workflow.apply` says which."""
+    """Nothing to ask: the files follow from the state."""
 
     path: str
     inputs: tuple[str, ...] = ()

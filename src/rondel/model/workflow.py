@@ -16,9 +16,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
-from rondel.model.actions import Action, Ask, Probe
+from rondel.model.actions import Action
 from rondel.model.changes import Change
 from rondel.model.conclusion import Conclusion
 from rondel.model.consent import Admits, Brought, admits_nothing
@@ -229,24 +229,9 @@ class Workflow(ABC, Generic[S]):
         """
         return self.read(files, ref, given)
 
+    @abstractmethod
     def steps(self, state: S) -> Iterable[Step[S]]:
         """Everything that is due now, most urgent first. Taken lazily: only as far as limits allow."""
-        return map(self._step, self.plan(state))
-
-    def _step(self, action: Action) -> Step[S]:
-        """A step of a workflow that says what its actions mean by their paths."""
-        return Step(
-            action,
-            write=lambda state, outcome: self.apply(state, action, outcome),
-            prompt=lambda state: self.prompt(state, cast("Ask", action)),
-            check=lambda state, text: self.check(state, cast("Ask", action), text),
-            look=lambda look: self.probe(cast("Probe", action), look),
-            begin=lambda state, at: self.begin(state, action, at),
-        )
-
-    def apply(self, state: S, action: Action, outcome: Outcome) -> Sequence[Change]:
-        """The files to leave."""
-        raise NotImplementedError(action.path)
 
     def step(self, state: S, path: str) -> Step[S] | None:
         """The step with this path, of those that are due."""
@@ -270,21 +255,6 @@ class Workflow(ABC, Generic[S]):
         """The workflow's own state document after reconciliation, and what is derived from it."""
         return self.summary(state).state
 
-    def prompt(self, state: S, ask: Ask) -> str:
-        """What to ask. A workflow that asks nobody has none."""
-        raise NotImplementedError(ask.path)
-
-    def check(self, state: S, ask: Ask, text: str) -> str | None:
-        """What is wrong with an answer, in words the agent can act on; None when it will do.
-
-        A wrong answer is sent back once with these words; a second wrong one is REJECTED.
-        """
-        return None
-
-    def begin(self, state: S, action: Action, at: datetime) -> Sequence[Change]:
-        """The files that say an action has started, where the workflow's documents show that."""
-        return ()
-
     def control(self, state: S, word: str, at: datetime) -> Sequence[Change]:
         """The files that show a person's word (pause, stop, resume, retry), where the documents do.
 
@@ -292,10 +262,6 @@ class Workflow(ABC, Generic[S]):
         attempts back.
         """
         return ()
-
-    def probe(self, probe: Probe, look: Look) -> object:
-        """What a probe found: the `data` of its outcome. Raises RondelError when it cannot look."""
-        raise NotImplementedError(probe.name)
 
     def changes_code(self, state: S | None) -> bool:
         """Whether the run that is asked for changes code and tests it; None before there is a session."""

@@ -1,1 +1,1 @@
-"""THE FIVE: each a layout, read, plan, apply and its prompts."""
+"""THE FIVE: each a layout, what is read, its steps, its prompts and its commands."""
