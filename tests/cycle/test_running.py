@@ -98,7 +98,9 @@ def test_a_stop_ends_the_agents_that_are_under_way(repo, words):
     driver = repo.popen("cycle", "start", "Add subtraction")
     wait_for(called(repo, "ra"))
     begin = time.monotonic()
-    repo.rondel("cycle", *words, repo.id)
+    repo.popen("cycle", *words, repo.id).communicate(
+        timeout=40
+    )  # what it says comes next is not typed meanwhile
     driver.communicate(timeout=40)
     assert time.monotonic() - begin < 30
     assert driver.returncode == 3
