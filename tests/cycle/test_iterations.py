@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from cycle_loop import EP, JUNIT_FAIL, RA, Loop, block, plan_reply
 
-from rondel.model.actions import Access, Ask, Decide, Run
+from rondel.model.actions import Access, Ask, Decide, Derive, Run
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.summary import Status
 from rondel.workflows.cycle import ChangeLog, CycleState, transitions
@@ -661,6 +661,20 @@ def test_a_persons_edit_of_the_requirements_is_what_the_plan_is_made_from(tmp_pa
     assert "REQ-007: by hand" in loop.prompt()
     loop.run()
     assert "REQ-007: by hand" in (loop.folder / "ra/history/requirements-v1.0.0.md").read_text()
+
+
+def test_a_plan_of_somebody_else_that_is_broken_before_it_is_taken_over_is_no_answer(tmp_path):
+    loop = Loop(tmp_path)
+    theirs = loop.folder / "ep/plan.json"
+    theirs.parent.mkdir(exist_ok=True)
+    theirs.write_text(json.dumps({"tasks": [{"id": "A", "description": "by hand"}]}))
+    until(loop, "ep/plan.json")
+    step = loop.planned(loop.due()[0])
+    assert isinstance(step.action, Derive)
+    theirs.write_text(json.dumps({"tasks": []}))
+    outcome = loop.outcome(step.action, loop.tick())
+    assert not step.write(loop.state, outcome)
+    assert isinstance(loop.due()[0], Ask), "the planner is asked"
 
 
 def test_a_task_that_a_person_adds_to_the_plan_is_worked_on(tmp_path):
