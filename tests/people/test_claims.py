@@ -134,14 +134,14 @@ def test_an_approval_is_for_the_text_that_the_reviewer_read(tmp_path):
     spec = story.session / "spec.md"
     spec.write_text("# Spec A\n")
     process = story.popen("feature", "specify", "--yes")
-    review = run_of(story.session) / "spool"
-    end = time.monotonic() + 60
-    while not list(review.glob("*review*/*/prompt.md")) and time.monotonic() < end:
+    journal, end = run_of(story.session) / "journal.jsonl", time.monotonic() + 60
+    while not (journal.exists() and "review.json" in journal.read_text()) and time.monotonic() < end:
         time.sleep(0.02)
     spec.write_text("# Spec B, written while A is read\n")
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    asked = [path.read_text() for path in review.glob("*review*/*/prompt.md")]
+    spool = run_of(story.session) / "spool"
+    asked = [json.loads(path.read_text())["prompt"] for path in spool.glob("*review*.json")]
     assert any("Spec A" in prompt for prompt in asked)
     assert any("Spec B" in prompt for prompt in asked), "the text that is approved was never shown"
 

@@ -431,7 +431,7 @@ ALLOWED = {
             *("cli/main.py", "plugin/__main__.py", "plugin/commands.py", "workflows/task/working.py"),
             *("workflows/feature/prompt.py", "workflows/review/prompting.py", "workflows/review/request.py"),
             *("workflows/generate/steps.py", "workflows/generate/profiles/markdown.py"),
-            *("workflows/generate/profiles/discover.py", "workflows/cycle/prompting.py"),
+            *("workflows/generate/profiles/discover.py", "workflows/cycle/asking.py"),
             *("workflows/review/analysers/base.py", "workflows/review/checks.py"),
         ),
         "what comes with Rondel, or a folder that it has just made",

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from rondel.agents import process
-from rondel.cli import hook
 from rondel.engine import collected, perform
 from rondel.engine.look import RepositoryLook
 from rondel.store import documents, files
 from rondel.store.snapshot import DiskSnapshot
+from rondel.workflows.feature import hook
 from rondel.workflows.review import checks
 
 SMALL = b'{"a": 1}\n'

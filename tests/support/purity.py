@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import rondel
-from rondel.api import installed_workflows
+from rondel import installed
 from rondel.cli import demo
 from rondel.cli.main import main
 from rondel.model.workflow import Given, Step, Workflow
@@ -162,7 +162,7 @@ def run(folder: Path) -> None:
     for module in pkgutil.walk_packages(rondel.__path__, "rondel."):
         if "__main__" not in module.name:
             importlib.import_module(module.name)  # what is imported later would open files then
-    for point in installed_workflows().values():
+    for point in installed.workflows().values():
         watch(point.load())
     demo.Scene.rondel = _in_process
     sys.addaudithook(_audit)

@@ -308,14 +308,15 @@ def test_what_editors_and_desktops_leave_stops_nobody(repo, home):
 
 KILLS_ITS_REAPER = """
 exec > /dev/null 2>&1
-env -i PATH="$PATH" setsid sh -c 'sleep 2; mkdir -p {folder}; echo Forged > {folder}/2.md' &
+env -i PATH="$PATH" setsid sh -c ': > {away}; sleep 2; mkdir -p {folder}; echo Forged > {folder}/2.md' &
+until [ -e {away} ]; do sleep 0.01; done
 kill -9 $PPID
 """
 
 
 def test_who_kills_its_reaper_writes_nothing_that_counts(repo, env, home, monkeypatch, tmp_path):
     folder, script = repo / REF.folder / "round-1/notes", tmp_path / "program.sh"
-    script.write_text(KILLS_ITS_REAPER.format(folder=folder))
+    script.write_text(KILLS_ITS_REAPER.format(folder=folder, away=tmp_path / "away"))
     monkeypatch.setenv("HOME", env["HOME"])
     monkeypatch.setenv("XDG_CONFIG_HOME", f"{env['HOME']}/.config")
     person(env, MANUAL.format(script=script) + "[limits]\nattempts_max = 1\nagents_max = 1\n")

@@ -41,7 +41,7 @@ _PREFIXES = re.compile(
     r"|-.*|[\d.]+[smhd]?|\w+=.*)"
 )
 _IN_SHELL = re.compile(r"-\w*c")
-_IN_PYTHON = re.compile(r"-\w*[mc].*")
+_IN_PYTHON = re.compile(r"-\w*[mc]")
 _NOT_PLAIN = re.compile(r"[^\w./+@%,:=;|&()\s-]|\b(cd|pushd|popd)\b")  # where words may mean something else
 
 IsThere = Callable[[str], bool]
@@ -64,7 +64,7 @@ def ran(line: str, is_there: IsThere) -> Ran:
         word = token[0].strip("\"'{}")
         if token[0][0] in ";|&\n()":
             due, by = True, ""
-        elif by and _PYTHON.fullmatch(by) and _IN_PYTHON.fullmatch(word):
+        elif by and _PYTHON.fullmatch(by) and _IN_PYTHON.match(word):
             loads, due, by = True, False, ""
         elif by in _SHELLS and _IN_SHELL.fullmatch(word):
             due, by = True, ""
