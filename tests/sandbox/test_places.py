@@ -346,3 +346,26 @@ def test_an_environment_of_the_working_copy_starts_with_a_python_below_home(home
     confined = box.Confined(box.Box(read=(sys.base_prefix,)), writes=True)  # where the links lead
     said = ran(["bash", "-c", ".venv/bin/python -S -c 'print(1)'"], cwd, clean_env(), confined)
     assert said == "1\n"
+
+
+@given(
+    hidden=st.frozensets(
+        st.lists(st.sampled_from("ab.-0"), min_size=1, max_size=4).map("/".join), max_size=8
+    ),
+    folder=st.lists(st.sampled_from("ab.-0"), min_size=1, max_size=3).map("/".join),
+)
+def test_what_is_hidden_below_a_folder_is_found(hidden, folder):
+    shown = list(places.without(folder, hidden, lambda _: []))
+    has_below = any(place.startswith(f"{folder}/") for place in hidden)
+    assert shown == ([] if folder in hidden or has_below else [folder])
+
+
+def test_a_secret_is_known_by_its_name_and_by_what_a_link_leads_to(tmp_path):
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    (elsewhere / "config/gh").mkdir(parents=True)
+    (elsewhere / "keys").mkdir()
+    home.mkdir()
+    (home / ".config").symlink_to(elsewhere / "config")
+    (home / ".ssh").symlink_to(elsewhere / "keys")
+    named = {f"{home}/{name}" for name in places.SECRETS}
+    assert set(places.secrets(str(home))) == named | {os.path.realpath(path) for path in named}

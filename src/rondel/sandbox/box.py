@@ -121,7 +121,8 @@ def rules(
 
 
 def _is_in(path: str, folders: Iterable[str]) -> bool:
-    return any(places.is_below(os.path.realpath(path), place) for place in folders)
+    real = os.path.realpath(path)
+    return any(places.is_below(real, place) for place in folders)
 
 
 def missing(confined: Confined) -> list[str]:
@@ -132,8 +133,7 @@ def missing(confined: Confined) -> list[str]:
 
 def readable(home: str, hidden: frozenset[str], tools: Iterable[str]) -> Iterator[str]:
     """Of the machine: the system, what of the home folder is no secret, what programs need of their own."""
-    named = {f"{home}/{name}" for name in places.SECRETS}
-    secrets = frozenset(named | {os.path.realpath(path) for path in named})  # a folder above may be a link
+    secrets = frozenset(places.secrets(home))
     system = frozenset(place for place in places.SYSTEM_SECRETS if os.access(place, os.R_OK))
     homes = frozenset({home, *places.HOMES})
     for path in places.SYSTEM:

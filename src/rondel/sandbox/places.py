@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
@@ -98,11 +99,23 @@ def without(path: str, hidden: frozenset[str], names: Names) -> Iterator[str]:
     if path in hidden:
         return
     inside = f"{path.rstrip('/')}/"
-    if not any(place.startswith(inside) for place in hidden):
+    if not _has_below(hidden, inside):
         yield path
         return
     for name in names(path):
         yield from without(f"{inside}{name}", hidden, names)
+
+
+def _has_below(places: frozenset[str], inside: str) -> bool:
+    """Whether one of these places is below a folder: in their order it would come next."""
+    ordered = _in_order(places)
+    at = bisect_left(ordered, inside)
+    return at < len(ordered) and ordered[at].startswith(inside)
+
+
+@lru_cache(maxsize=8)
+def _in_order(places: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted(places))
 
 
 def names_in(folder: str, *, links: bool = False) -> list[str]:
@@ -112,6 +125,18 @@ def names_in(folder: str, *, links: bool = False) -> list[str]:
             return sorted(entry.name for entry in found if links or not entry.is_symlink())
     except OSError:
         return []
+
+
+def secrets(home: str) -> Iterator[str]:
+    """The places of secrets: by name, and where one or a folder above it is a link, by what it leads to."""
+    folders: dict[str, str] = {}  # many are in the same few
+    for name in SECRETS:
+        path = f"{home}/{name}"
+        above, _, last = path.rpartition("/")
+        if above not in folders:
+            folders[above] = os.path.realpath(above)
+        yield path
+        yield os.path.realpath(path) if os.path.islink(path) else f"{folders[above]}/{last}"  # noqa: PTH114
 
 
 def of_home(home: str, hidden: frozenset[str]) -> Iterator[str]:
