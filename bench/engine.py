@@ -29,6 +29,7 @@ from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workfl
 REF = SessionRef("bench", "one", ".bench/one")
 SIZES = (100, 1_000, 10_000)
 ROUND = 100
+CONFIG = '[agents.instant]\nkind = "mock"\n\n[roles]\ndefault = "instant"\n'
 
 
 @dataclass(frozen=True)
@@ -100,20 +101,22 @@ class Instant:
         return "1"
 
 
+def instant(_settings: AgentSettings) -> Instant:
+    """Whoever is asked answers at once."""
+    return Instant()
+
+
 def _drive(total: int, width: int) -> float:
     """Seconds per action of a whole session."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "repo")
         os.environ["XDG_STATE_HOME"] = f"{folder}/state"
         subprocess.run(["git", "init", "-q", str(root)], check=True)
-        (root / "rondel.toml").write_text('[agents.instant]\nkind = "mock"\n\n[roles]\ndefault = "instant"\n')
+        (root / "rondel.toml").write_text(CONFIG)
         (root / REF.folder / ".rondel").mkdir(parents=True)
         workflow = WheelWorkflow(total, width)
 
-        def build(_: AgentSettings) -> Instant:
-            return Instant()
-
-        hall = Hall(root, workflows={"bench": workflow}, build=build)
+        hall = Hall(root, workflows={"bench": workflow}, build=instant)
         begin = time.perf_counter()
         hall.drive(REF)
         seconds = time.perf_counter() - begin

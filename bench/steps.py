@@ -19,12 +19,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.settings import AgentSettings
+from engine import CONFIG, instant
 from rondel.api import Hall
 from rondel.model.actions import Ask
 from rondel.model.changes import Change, text
-from rondel.model.outcomes import Ended, Outcome, Usage
+from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
@@ -37,7 +36,6 @@ APPENDS = 100
 CHAIN = 40
 FAN = 64
 AT_ONCE = 4  # as a person's settings have it, unless they say otherwise
-CONFIG = '[agents.instant]\nkind = "mock"\n\n[roles]\ndefault = "instant"\n'
 
 
 class Steps(Workflow[frozenset[str]]):
@@ -88,26 +86,6 @@ class Steps(Workflow[frozenset[str]]):
         return Summary("steps", Status.ACTIVE)
 
 
-class Instant:
-    """An agent that answers at once."""
-
-    name = kind = "mock"
-    model = ""
-    in_process = True
-
-    async def run(self, request: Request, _beat: Callable[[Beat], None]) -> Reply:
-        """See `Agent`."""
-        return Reply(Ended.DONE, f"An answer to {request.action}.\n", usage=Usage(10, 1))
-
-    def recover(self, _request: Request) -> Reply | None:
-        """See `Agent`."""
-        return None
-
-    def version(self) -> str | None:
-        """See `Agent`."""
-        return "1"
-
-
 def _rondel(total: int, at_once: int, *, chain: bool = False) -> float:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = f"{folder}/state"
@@ -119,10 +97,7 @@ def _rondel(total: int, at_once: int, *, chain: bool = False) -> float:
         subprocess.run(["git", "init", "-q"], cwd=root, check=True)
         workflow = Steps(total, chain=chain)
 
-        def build(_: AgentSettings) -> Instant:
-            return Instant()
-
-        Hall(root, workflows={"steps": workflow}, build=build).drive(REF, agents_max=at_once)
+        Hall(root, workflows={"steps": workflow}, build=instant).drive(REF, agents_max=at_once)
         if len(list((root / REF.folder / "steps").iterdir())) != total:
             raise SystemExit("not every step was done")
         return (workflow.ended - workflow.began) / total
