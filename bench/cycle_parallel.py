@@ -14,7 +14,7 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 
-from rondel.api import Hall
+from rondel.project import Project
 from rondel.workflows.cycle.files import start
 
 TASK_S = 2.0
@@ -59,7 +59,7 @@ def _phase_s(folder: Path, tasks: int) -> float:
             ["git", "-c", "user.name=b", "-c", "user.email=b@localhost", *words], cwd=root, check=True
         )
     ref = start(root, "Write four files", title=None, settings={"tests_required": False})
-    report = Hall.open(root).drive(ref, agents_max=AGENTS)
+    report = Project.find(root).drive(ref, agents_max=AGENTS)
     if report.exit_code != 0:
         sys.exit(f"the cycle ended with {report}")
     events = [

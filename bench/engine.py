@@ -18,13 +18,13 @@ from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.settings import AgentSettings
-from rondel.api import Hall
 from rondel.model.actions import Ask, Derive
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Ended, Outcome, Usage
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
+from rondel.project import Project
 
 REF = SessionRef("bench", "one", ".bench/one")
 SIZES = (100, 1_000, 10_000)
@@ -116,9 +116,9 @@ def _drive(total: int, width: int) -> float:
         (root / REF.folder / ".rondel").mkdir(parents=True)
         workflow = WheelWorkflow(total, width)
 
-        hall = Hall(root, workflows={"bench": workflow}, build=instant)
+        project = Project(root, workflows={"bench": workflow}, build=instant)
         begin = time.perf_counter()
-        hall.drive(REF)
+        project.drive(REF)
         seconds = time.perf_counter() - begin
         made = sum(1 for _ in (root / REF.folder).glob("round-*/*.md"))
         if made != total:

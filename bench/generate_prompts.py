@@ -19,7 +19,7 @@ from generate_java import FILES
 from generate_scene import AT, FULL, PASS, blocks, repo
 
 from rondel.agents.base import Request
-from rondel.api import Hall
+from rondel.project import Project
 from rondel.testing.scripted import Scripted
 from rondel.workflows.generate.files import GenerateOptions, start
 from rondel.workflows.generate.workflow import Generate
@@ -70,7 +70,7 @@ def largest(profile: str, folder: Path) -> tuple[int, str]:
     (place / "profile.py").write_text(SINGLE)
     agent = Scripted(answer)
     # The benchmark itself writes the profile that it runs.
-    here = Hall(root, workflows={"generate": Generate()}, build=lambda _: agent, trust="yes")
+    here = Project(root, workflows={"generate": Generate()}, build=lambda _: agent, trust="yes")
     options = GenerateOptions(profile, FULL, with_tests=True, request={"auto": True})
     ref = start(root, options, at=AT, admits=here.admits, ask=here.ask)
     report = here.drive(ref)

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from rondel.api import Hall
+from rondel.project import Project
 from rondel.workflows.review import files
 from rondel.workflows.review.request import ReviewOptions
 
@@ -54,13 +54,13 @@ def main() -> int:
         git(root, "add", "-A")
         git(root, "commit", "-qm", "start")
         (root / "a.py").write_text("x = 2 - 1\n")
-        hall = Hall.open(root)
+        project = Project.find(root)
         options = ReviewOptions(
-            team="principal:4,quality:4", kind_of=lambda role: hall.config.agent_for(role).kind
+            team="principal:4,quality:4", kind_of=lambda role: project.config.agent_for(role).kind
         )
         begun = time.monotonic()
-        opened = files.start(hall.root, hall.look, options)
-        report = hall.drive(opened.ref)
+        opened = files.start(project.root, project.look, options)
+        report = project.drive(opened.ref)
         seconds = time.monotonic() - begun
     ratio = seconds / (CHAIN * AGENT_S)
     print(f"  eight reviewers of {AGENT_S:g} s: {seconds:.2f} s, {ratio:.2f} times the longest chain")

@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from rondel.api import Hall
 from rondel.cli.sessions import summary_json
+from rondel.project import Project
 
 SESSIONS = int(os.environ.get("SESSIONS", "5000"))
 RUNS = 5
@@ -75,8 +75,8 @@ class Watch:
 
 def _status(root: Path) -> int:
     """What the command does, less the printing."""
-    hall = Hall(root)
-    rows = [summary_json(hall, ref, found) for ref, found in hall.survey()]
+    project = Project(root)
+    rows = [summary_json(project, ref, found) for ref, found in project.survey()]
     return len(rows)
 
 

@@ -20,13 +20,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from engine import CONFIG, instant
-from rondel.api import Hall
 from rondel.model.actions import Ask
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
+from rondel.project import Project
 
 HERE = Path(__file__).parent
 OTHERS = HERE.parent / ".cache/bench-steps"
@@ -97,7 +97,7 @@ def _rondel(total: int, at_once: int, *, chain: bool = False) -> float:
         subprocess.run(["git", "init", "-q"], cwd=root, check=True)
         workflow = Steps(total, chain=chain)
 
-        Hall(root, workflows={"steps": workflow}, build=instant).drive(REF, agents_max=at_once)
+        Project(root, workflows={"steps": workflow}, build=instant).drive(REF, agents_max=at_once)
         if len(list((root / REF.folder / "steps").iterdir())) != total:
             raise SystemExit("not every step was done")
         return (workflow.ended - workflow.began) / total

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rondel import config, installed
-from rondel.api import Hall
 from rondel.errors import ConfigError
 from rondel.model.consent import Everything
+from rondel.project import Project
 
 WORKFLOWS = frozenset({"review", "task"})
 KINDS = frozenset({"claude", "codex", "command", "manual", "mock", "checks"})
@@ -169,7 +169,7 @@ def test_every_workflow_s_table_is_checked_whichever_command_is_called(tmp_path)
     (tmp_path / "pyproject.toml").unlink()
     (tmp_path / "rondel.toml").write_text("[review]\ntypo = 1\n")
     with pytest.raises(ConfigError, match=r"rondel\.toml: review\.typo is not a setting"):
-        _ = Hall(tmp_path).config
+        _ = Project(tmp_path).config
 
 
 def test_without_settings_the_first_cli_on_the_path_works(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 import rondel
 from rondel import installed
-from rondel.api import Hall
+from rondel.project import Project
 
 SOURCE = Path(rondel.__file__).parent
 CORE = ("agents", "cli", "engine", "model", "sandbox", "store", "trust")
@@ -68,7 +68,7 @@ def test_no_text_of_the_core_names_a_workflow_or_what_is_its_own():
 
 
 def test_the_shipped_workflows_come_in_by_their_entry_points_alone(tmp_path):
-    assert Hall(tmp_path).workflow_names() == ["review", "feature", "cycle", "task", "generate"]
+    assert Project(tmp_path).workflow_names() == ["review", "feature", "cycle", "task", "generate"]
     assert {e.value.partition(".workflow:")[0] for e in installed.workflows().values()} == {
         f"rondel.workflows.{name}" for name in installed.workflows()
     }
@@ -99,7 +99,13 @@ def test_a_command_imports_the_workflow_that_it_is_of(words, imported, tmp_path)
     modules = done.stderr.splitlines()[-1].split()
     assert {m.split(".")[2] for m in modules if re.match(r"rondel\.workflows\.\w+$", m)} == imported
     if words[0] in ("--version", "hook"):
-        heavy = {"click", "pydantic", "rondel.api", "importlib.metadata", "rondel.workflows.feature.workflow"}
+        heavy = {
+            "click",
+            "pydantic",
+            "rondel.project",
+            "importlib.metadata",
+            "rondel.workflows.feature.workflow",
+        }
         assert not heavy & set(modules)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rondel.api import Hall
+from rondel.project import Project
 from rondel.workflows.cycle import files as cycle_files
 from rondel.workflows.feature import start_feature
 from rondel.workflows.feature.files import update_phase_state
@@ -128,7 +128,7 @@ def generate(root: Path) -> Scene:
         "schema_file": "schema.sql",
     }
     wish = generate_files.GenerateOptions("jpa-mt", context, request={"auto": True})
-    ref = generate_files.start(root, wish, at=Hall(root).look.at)
+    ref = generate_files.start(root, wish, at=Project(root).look.at)
     return Scene(root, ".aiwf/sessions/", ("resume", ref.name), ("resume", ref.name))
 
 

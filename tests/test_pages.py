@@ -13,12 +13,12 @@ import pytest
 from rondel import config
 from rondel.agents import roster
 from rondel.agents.settings import AgentSettings
-from rondel.api import Hall
 from rondel.cli.main import root as door
 from rondel.engine.report import Stopped
 from rondel.model.actions import Ask
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
+from rondel.project import Project
 from rondel.trust.keys import KEYS
 
 TOP = Path(__file__).parent.parent
@@ -48,13 +48,13 @@ def test_the_workflow_and_the_agent_of_the_page_run_from_start_to_end(shown, tmp
     (tmp_path / "poems/rain").mkdir(parents=True)
     (tmp_path / "poems/rain/topic.md").write_text("Rain in November\n")
     flow, agent = shown["Poem"](), shown["Shouting"](AgentSettings(name="loud", kind="shouting"))
-    hall = Hall(tmp_path, workflows={"poem": flow}, build=lambda _: agent)
-    ref = hall.find("rain")
-    assert hall.drive(ref).stopped is Stopped.WAITING
+    project = Project(tmp_path, workflows={"poem": flow}, build=lambda _: agent)
+    ref = project.find("rain")
+    assert project.drive(ref).stopped is Stopped.WAITING
     assert "RAIN IN NOVEMBER" in (tmp_path / "poems/rain/poem.md").read_text()
-    hall.decide(ref, "approve")
-    assert hall.drive(ref).stopped is Stopped.COMPLETED
-    assert hall.summary(ref).status is Status.COMPLETED
+    project.decide(ref, "approve")
+    assert project.drive(ref).stopped is Stopped.COMPLETED
+    assert project.summary(ref).status is Status.COMPLETED
 
 
 def test_a_workflow_is_tested_without_a_disk_as_the_page_says(shown):
@@ -71,9 +71,9 @@ def test_the_trial_of_the_page_dies_and_goes_on(shown, tmp_path):
 
 def test_the_page_of_settings_names_every_key():
     page = (TOP / "docs/settings.md").read_text()
-    hall = Hall(TOP)
-    keys = {key for name in hall.workflow_names() for key in hall.workflow(name).settings()}
-    for table in (config.AgentTable, config.Limits, config.Project, config.Workspaces):
+    project = Project(TOP)
+    keys = {key for name in project.workflow_names() for key in project.workflow(name).settings()}
+    for table in (config.AgentTable, config.Limits, config.ProjectTable, config.Workspaces):
         keys |= set(table.model_fields)
     missing = [k for k in sorted(keys) if not re.search(rf"`(\[\w+\] )?{k}`", page)]
     assert missing == []
@@ -84,18 +84,18 @@ def test_the_page_of_settings_has_the_mark_of_every_key():
     page = (TOP / "docs/settings.md").read_text()
     rows = re.findall(r"^\| `(?:\[(\w+)\] )?(\w+)` \| [^|]*\| ([^|]+?) \|", page, re.MULTILINE)
     shown = {(table, key): mark for table, key, mark in rows}
-    hall = Hall(TOP)
-    keys = {(name, key) for name in hall.workflow_names() for key in hall.workflow(name).settings()}
-    keys |= {("project", key) for key in config.Project.model_fields}
+    project = Project(TOP)
+    keys = {(name, key) for name in project.workflow_names() for key in project.workflow(name).settings()}
+    keys |= {("project", key) for key in config.ProjectTable.model_fields}
     keys |= {("workspaces", key) for key in config.Workspaces.model_fields}
-    rule = config.rules_of(hall.workflow_names(), hall.workflow).of
+    rule = config.rules_of(project.workflow_names(), project.workflow).of
     expected = {key: rule(key).mark for key in keys}
     expected |= {("", key): rule(("limits", key)).mark for key in config.Limits.model_fields}
     expected |= {("", key): rule(("agents", "any", key)).mark for key in config.AgentTable.model_fields}
     assert {key: mark for key, mark in expected.items() if not shown.get(key, "").startswith(mark)} == {}
     marked = {".".join(("agents.*" if k[0] == "" else k[0], k[1])) for k in expected}
     marked |= {f"limits.{key}" for key in config.Limits.model_fields}
-    known = {f"{name}.{key}" for name in hall.workflow_names() for key in hall.workflow(name).rules()}
+    known = {f"{name}.{key}" for name in project.workflow_names() for key in project.workflow(name).rules()}
     assert marked <= set(KEYS) | known | {f"agents.*.{key}" for key in config.Limits.model_fields}
 
 
@@ -107,13 +107,13 @@ def test_every_settings_file_that_a_page_shows_is_good(page, tmp_path):
             continue  # answers of a mock, or a package's own pyproject.toml
         agents = {name for role, name in table.get("roles", {}).items()} - set(table.get("agents", {}))
         (tmp_path / "rondel.toml").write_text(text)
-        hall = Hall(TOP)
+        project = Project(TOP)
         config.load(
             tmp_path,
-            workflows=frozenset(hall.workflow_names()),
+            workflows=frozenset(project.workflow_names()),
             kinds=frozenset(roster.kinds()),
             detected=tuple(agents),
-            workflow=hall.workflow,
+            workflow=project.workflow,
         )
 
 

@@ -1,4 +1,4 @@
-"""Settings: `rondel.toml`, read at a door and passed on as values.
+"""Settings: `rondel.toml`, read at the edge and passed on as values.
 
 Three files, each over the one before: the person's own, `[tool.rondel]` of the
 repository's `pyproject.toml`, the repository's `rondel.toml`. Every key is checked; an
@@ -75,7 +75,7 @@ class Limits(_Table):
     free_mb_min: float | None = Field(default=None, ge=0)  # of each disk; 100, or 5 % of a small one
 
 
-class Project(_Table):
+class ProjectTable(_Table):
     """`[project]`: how this repository is set up and checked."""
 
     setup: str = ""  # a shell command, run once in each new workspace
@@ -128,7 +128,7 @@ class _File(_Table):
     agents: dict[str, AgentTable] = Field(default_factory=dict)
     roles: dict[str, str] = Field(default_factory=dict)
     limits: Limits = Limits()
-    project: Project = Project()
+    project: ProjectTable = ProjectTable()
     workspaces: Workspaces = Workspaces()
     sandbox: Sandbox = Sandbox()
 
@@ -140,7 +140,7 @@ class Config:
     agents: Mapping[str, AgentSettings]
     roles: Mapping[str, str]
     limits: Limits
-    project: Project
+    project: ProjectTable
     workspaces: Workspaces
     sandbox: Sandbox
     tables: Mapping[str, Mapping[str, object]]  # the workflows' own
@@ -263,7 +263,7 @@ def _default(key: Key, workflow: Callable[[str], AnyWorkflow] | None) -> object:
     models: dict[str, type[BaseModel]] = {
         "agents": AgentTable,
         "limits": Limits,
-        "project": Project,
+        "project": ProjectTable,
         "workspaces": Workspaces,
         "sandbox": Sandbox,
     }
@@ -381,7 +381,7 @@ def _keys(parents: list[str], workflows: frozenset[str]) -> list[str]:
     tables: dict[str, type[BaseModel]] = {
         "agents": AgentTable,
         "limits": Limits,
-        "project": Project,
+        "project": ProjectTable,
         "workspaces": Workspaces,
         "sandbox": Sandbox,
     }

@@ -14,7 +14,7 @@ import rondel
 from rondel.agents.git import Git, command
 from rondel.agents.gitconfig import REMOTE, TEXT_MERGE, ask_about, is_fixed_program, overrides
 from rondel.agents.workspaces import Commit, Unusable, Workspaces
-from rondel.engine.look import RepositoryLook
+from rondel.engine.look import DiskReader
 from rondel.errors import GitError
 from rondel.model.refs import END
 from rondel.workflows.review.target import Target, pin
@@ -125,7 +125,7 @@ def calls_of_every_kind(repo: Path, tmp_path: Path) -> None:
         ("commit-tree", "-p", main, "-m", "x", END, f"{main}^{{tree}}"),
     ):
         tree.run(*words)
-    look = RepositoryLook(repo, lambda: datetime.now(UTC))
+    look = DiskReader(repo, lambda: datetime.now(UTC))
     look.git("status", check=False)
     look.run(["sh", "-c", "git status; git add -A; git diff; git log -p; git commit -m y; git --version"])
 
@@ -273,7 +273,7 @@ def test_a_repository_inside_the_tree_runs_nothing(repo, tmp_path, marker):
     refused = spaces.commit(path, "s", "k", "m")
     assert isinstance(refused, Unusable)
     assert "submodule 'sub'" in refused.problem
-    pin(Target(), RepositoryLook(repo, lambda: datetime.now(UTC)))
+    pin(Target(), DiskReader(repo, lambda: datetime.now(UTC)))
     assert ran(tmp_path) == ""
 
 

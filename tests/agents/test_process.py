@@ -22,8 +22,8 @@ from rondel.agents.leftovers import end_leftovers
 from rondel.agents.process import (
     Child,
     Exit,
+    LineSignal,
     Reason,
-    Verdict,
     answered,
     clean_env,
     finished,
@@ -39,8 +39,8 @@ def go(tmp_path, tag, argv, *, on_line=None, on_err=None, **changes) -> Exit:
     return asyncio.run(run(child(tmp_path, tag, argv, **changes), on_line=on_line, on_err=on_err))
 
 
-def until_result(line: bytes) -> Verdict | None:
-    return Verdict.RESULT if line == b"RESULT" else None
+def until_result(line: bytes) -> LineSignal | None:
+    return LineSignal.RESULT if line == b"RESULT" else None
 
 
 def test_a_child_gets_its_input_and_leaves_its_output_and_status(tmp_path, tag):
@@ -183,16 +183,16 @@ def test_output_is_progress_for_the_idle_clock_and_comes_line_by_line(tmp_path, 
 
 def test_retrying_is_not_progress(tmp_path, tag):
     script = "import time\nwhile True: print('again', flush=True); time.sleep(0.1)"
-    ended = go(tmp_path, tag, (sys.executable, "-c", script), idle_s=1, on_line=lambda _: Verdict.RETRYING)
+    ended = go(tmp_path, tag, (sys.executable, "-c", script), idle_s=1, on_line=lambda _: LineSignal.RETRYING)
     assert ended.reason is Reason.IDLE
 
 
 def test_the_turn_cap_ends_it(tmp_path, tag):
     turns = []
 
-    def count(line: bytes) -> Verdict | None:
+    def count(line: bytes) -> LineSignal | None:
         turns.append(line)
-        return Verdict.TURNS if len(turns) >= 3 else None
+        return LineSignal.TURNS if len(turns) >= 3 else None
 
     script = "import time\nwhile True: print('turn', flush=True); time.sleep(0.05)"
     assert go(tmp_path, tag, (sys.executable, "-c", script), on_line=count).reason is Reason.TURNS

@@ -15,7 +15,7 @@ from rondel.agents import reflocks
 from rondel.agents.edits import Commit
 from rondel.agents.git import Git, Result
 from rondel.agents.workspaces import Workspaces
-from rondel.engine.look import RepositoryLook
+from rondel.engine.look import DiskReader
 from rondel.errors import GitError
 from rondel.testing.faults import in_child
 
@@ -91,7 +91,7 @@ def test_a_ref_is_written_where_the_last_git_died_on_the_same_way(repo, way, by)
     commit = git(repo, "rev-parse", "HEAD")
     killed(repo, f"create refs/heads/new {commit}")
     words = [commit if word == "COMMIT" else word for word in way]
-    call = Git(repo) if by == "git" else RepositoryLook(repo, lambda: datetime.now(UTC)).git
+    call = Git(repo) if by == "git" else DiskReader(repo, lambda: datetime.now(UTC)).git
     call(*words)
     assert git(repo, "rev-parse", "new") == commit
     assert locked(repo) == []

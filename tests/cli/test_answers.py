@@ -1,4 +1,4 @@
-"""Going on and answering through the doors: what is done, and which exit code says so."""
+"""Going on and answering through the commands: what is done, and which exit code says so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from harness import REF, hall, repository, start
+from harness import REF, project, repository, start
 
 from rondel.agents.base import Reply, Request
 from rondel.cli.main import main
@@ -26,7 +26,7 @@ def rondel(root, monkeypatch):
     """The command in a repository where the agent answers by a function; gives the exit code."""
 
     def run(*args: str, agent: Scripted | None = None) -> object:
-        monkeypatch.setattr("rondel.cli.sessions.here", lambda: hall(root, agent))
+        monkeypatch.setattr("rondel.cli.sessions.here", lambda: project(root, agent))
         try:
             return main(list(args))
         except SystemExit as e:
@@ -229,5 +229,5 @@ def test_a_word_without_a_driver_holds_until_it_is_resumed(root, rondel, capsys,
     start(root, auto=True)
     assert rondel(word, "one") == 0
     assert "no driver" in capsys.readouterr().err
-    assert hall(root).summary(REF).status == "paused"
+    assert project(root).summary(REF).status == "paused"
     assert rondel("resume", "one") == 0

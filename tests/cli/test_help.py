@@ -1,4 +1,4 @@
-"""The help of all commands together: one word for one thing, in every door."""
+"""The help of all commands together: one word for one thing, in every command."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from rondel.cli.tables import table
-from support.doors import RONDEL, reviewed, rondel
+from support.cli import RONDEL, reviewed, rondel
 
 NAMES = ("session", "status", "progress")
 ROWS = [("review:2026-11-15-feature-login", "completed", "11/11"), ("feature:001-x", "active", "")]

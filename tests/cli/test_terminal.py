@@ -11,7 +11,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from support.doors import RONDEL, rondel
+from support.cli import RONDEL, rondel
 from support.person import YES
 
 AGENT = """

@@ -13,7 +13,7 @@ from rondel.model.changes import Change
 from rondel.model.digests import digest
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.workflow import Given, Step
-from rondel.store.changes import carry_out
+from rondel.store.changes import write_changes
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import Written, note_ours
 from rondel.workflows.cycle import files as cycle_files
@@ -105,7 +105,7 @@ class Loop:
     def carry(self, changes) -> None:
         note_ours(self.folder, changes, Written(self.folder), self.ref.beside)
         for change in changes:
-            carry_out(self.folder, [change], beside=self.ref.beside)
+            write_changes(self.folder, [change], beside=self.ref.beside)
             self.after_change(change)
 
     def tick(self) -> datetime:

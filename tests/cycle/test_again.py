@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rondel.model.actions import Action, Decide
 from rondel.model.changes import Append, Change
 from rondel.model.outcomes import Ended, Outcome
-from rondel.store.changes import carry_out
+from rondel.store.changes import write_changes
 from rondel.store.written import Written, note_ours
 from rondel.workflows.cycle.files import added
 
@@ -55,7 +55,7 @@ class Dying(Loop):
             return True
         note_ours(self.folder, changes, Written(self.folder), self.ref.beside)
         for change in list(changes)[: death % (len(changes) + 1)]:
-            carry_out(self.folder, [change], beside=self.ref.beside)
+            write_changes(self.folder, [change], beside=self.ref.beside)
         return False
 
 

@@ -9,8 +9,8 @@ from cycle_answers import answer
 from cycle_repo import Repo
 from test_running import QUICK
 
-from rondel.api import Hall
 from rondel.engine.report import Stopped
+from rondel.project import Project
 from rondel.store import disk
 from rondel.testing.scripted import Scripted
 from rondel.workflows.cycle.files import start
@@ -42,26 +42,26 @@ def ended(repo) -> bool:
 @pytest.mark.parametrize("when", ["while a driver runs", "at rest"])
 def test_it_ends_as_if_nothing_had_happened(scene, tmp_path, path, kind, when):
     repo, ref = scene
-    hall = Hall(repo.root, build=lambda _: Scripted(said))
-    hall.begin(ref, new=True)
+    project = Project(repo.root, build=lambda _: Scripted(said))
+    project.begin(ref, new=True)
     folder, outside = repo.progress, tmp_path / "outside"
     met: list[str] = []
 
     def said(request):
         if "/cd" in request.role or request.role.endswith(".cd"):
             if not met and when == "at rest":
-                hall.control(ref, "pause")
+                project.control(ref, "pause")
             elif not met:
                 put(spot(folder, path.replace("ID", ref.id)), kind, outside)
             met.append(path)
         return answer(request)
 
-    report = hall.drive(ref)
+    report = project.drive(ref)
     if when == "at rest":
         assert report.stopped is Stopped.PAUSED
         put(spot(folder, path.replace("ID", ref.id)), kind, outside)
-        hall.summary(ref)
-        report = hall.drive(ref)
+        project.summary(ref)
+        report = project.drive(ref)
     assert met
     assert is_untouched(outside)
     if (path, kind, when) == (".rondel/control", "file", "while a driver runs"):

@@ -14,8 +14,8 @@ from cycle_repo import Repo
 from test_running import QUICK
 
 from rondel.agents.base import Request
-from rondel.api import Hall
 from rondel.model import doclog
+from rondel.project import Project
 from rondel.testing.kills import Trial, content, killed_and_resumed, sweep, undisturbed
 from rondel.testing.scripted import Scripted, run_of
 from rondel.workflows.cycle.files import added, start
@@ -41,7 +41,7 @@ class Once(Trial):
         return TWO if request.action.endswith("/plan.json") else answer(request)
 
     def drive(self) -> int:
-        return Hall(self.root, build=lambda _: Scripted(self.answer)).drive(self.ref).exit_code
+        return Project(self.root, build=lambda _: Scripted(self.answer)).drive(self.ref).exit_code
 
     def shown(self) -> dict[str, object]:
         """Everything but times, commits and the id."""
@@ -97,9 +97,9 @@ class Extended(Once):
 
     def drive(self) -> int:
         assert super().drive() == 0
-        hall = Hall(self.root)
+        project = Project(self.root)
         if not any((self.session / ".rondel/parts/extensions").glob("[!.]*")):
-            hall.change(self.ref, [added("And more", hall.look.at)])
+            project.change(self.ref, [added("And more", project.look.at)])
         return super().drive()
 
 

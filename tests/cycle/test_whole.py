@@ -1,4 +1,4 @@
-"""A whole cycle on a scratch repository with a real pytest suite, through the real engine and the doors."""
+"""A whole cycle on a scratch repository with a real pytest suite, by the real engine and the commands."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from cycle_answers import answer
 from cycle_repo import Repo
 from test_running import QUICK
 
-from rondel.api import Hall
+from rondel.project import Project
 from rondel.testing.scripted import Scripted
 from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.files import added, start
@@ -41,18 +41,18 @@ class Extended(Story):
         self.ref = start(self.repo.root, "Add subtraction", title=None, settings={"test": test, "auto": True})
         self.session = self.repo.progress
         self.agent = Scripted(answer)
-        self.hall = Hall(self.repo.root, build=lambda _: self.agent)
+        self.project = Project(self.repo.root, build=lambda _: self.agent)
 
     def drive(self) -> None:
-        assert self.hall.drive(self.ref).exit_code == 0
+        assert self.project.drive(self.ref).exit_code == 0
 
     def prompt_of(self, action: str) -> str:
         return next(r.prompt for r in self.agent.seen if r.action == action)
 
     def more(self) -> None:
         if not any((self.session / ".rondel/parts/extensions").glob("[!.]*")):
-            self.hall.change(self.ref, [added("And more", self.hall.look.at)])
-        assert self.hall.drive(self.ref).exit_code == 0
+            self.project.change(self.ref, [added("And more", self.project.look.at)])
+        assert self.project.drive(self.ref).exit_code == 0
 
 
 @SWEPT

@@ -9,12 +9,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from harness import REF
 from small import SmallWorkflow
 
-from rondel.api import Hall
 from rondel.errors import MachineTrouble, RondelError
+from rondel.project import Project
 
 if __name__ == "__main__":
     try:
-        report = Hall(Path(sys.argv[1]), workflows={"small": SmallWorkflow()}).drive(REF)
+        report = Project(Path(sys.argv[1]), workflows={"small": SmallWorkflow()}).drive(REF)
     except (RondelError, MachineTrouble) as e:
         print(f"rondel: {e}", file=sys.stderr)
         sys.exit(e.exit_code)

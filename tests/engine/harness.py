@@ -7,8 +7,8 @@ from pathlib import Path
 
 from small import SmallWorkflow
 
-from rondel.api import Hall
 from rondel.model.workflow import SessionRef
+from rondel.project import Project
 from rondel.testing.scripted import Scripted
 from support.repos import printed_by_git
 from support.repos import repository as repository
@@ -17,9 +17,9 @@ REF = SessionRef("small", "one", ".small/one")
 git = printed_by_git
 
 
-def hall(root: Path, agent: Scripted | None = None) -> Hall:
+def project(root: Path, agent: Scripted | None = None) -> Project:
     chosen = agent or Scripted()
-    return Hall(root, workflows={"small": SmallWorkflow()}, build=lambda _: chosen)
+    return Project(root, workflows={"small": SmallWorkflow()}, build=lambda _: chosen)
 
 
 def start(root: Path, **request: object) -> None:

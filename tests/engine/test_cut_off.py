@@ -16,10 +16,10 @@ from harness import REF, git, repository, start
 from small import Small, SmallWorkflow
 
 from rondel.agents.base import Request
-from rondel.api import Hall
 from rondel.model.actions import Access, Action, Ask, Probe, Run
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Outcome
+from rondel.project import Project
 from rondel.testing.faults import in_child
 from rondel.testing.scripted import Scripted, paid
 
@@ -68,7 +68,7 @@ class Leaving(SmallWorkflow):
 
 def test_a_command_that_says_too_much_is_told_so_and_only_real_files_come_back(root):
     start(root, auto=True, width=1)
-    there = Hall(root, workflows={"small": Leaving()}, build=lambda _: Scripted())
+    there = Project(root, workflows={"small": Leaving()}, build=lambda _: Scripted())
     assert there.drive(REF).exit_code == 0
     said = (root / REF.folder / "look.json").read_text()
     assert said == "failed: it printed more than may be kept; ended ['file']\n"
@@ -100,7 +100,7 @@ def drive(root: Path, folder: Path, number: signal.Signals | None = None, ran: i
             started = lambda: log.exists() and len(log.read_text().split()) == ran  # noqa: E731
             when(started, lambda: os.kill(os.getpid(), number))
         agent = Scripted(edit)
-        made = Hall(root, workflows={"small": Slow(folder)}, build=lambda _: agent)
+        made = Project(root, workflows={"small": Slow(folder)}, build=lambda _: agent)
         return made.drive(REF).exit_code
 
     return in_child(work)

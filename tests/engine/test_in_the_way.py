@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
-from harness import REF, hall, repository, start
+from harness import REF, project, repository, start
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -73,10 +73,10 @@ def shown(root: Path) -> dict[str, bytes]:
 
 def driven(root: Path, agent: Scripted, *, retry: bool = False) -> Report:
     """To the decision, and to the end."""
-    report = hall(root, agent).drive(REF, retry=retry)
-    if hall(root).waiting(REF):
-        hall(root).decide(REF, "approve")
-        report = hall(root, agent).drive(REF, retry=retry)
+    report = project(root, agent).drive(REF, retry=retry)
+    if project(root).waiting(REF):
+        project(root).decide(REF, "approve")
+        report = project(root, agent).drive(REF, retry=retry)
     return report
 
 
@@ -113,9 +113,9 @@ def test_while_a_driver_runs_it_ends_as_if_nothing_had_happened(root, tmp_path, 
 @pytest.mark.parametrize(("path", "kind"), CASES)
 def test_at_rest_the_next_run_ends_as_if_nothing_had_happened(root, tmp_path, calm, path, kind):
     session, outside = root / REF.folder, tmp_path / "outside"
-    assert hall(root).drive(REF).exit_code == 3
+    assert project(root).drive(REF).exit_code == 3
     put(spot(session, path), kind, outside)
-    hall(root).summary(REF)
+    project(root).summary(REF)
     if (path, kind) == ("state.json", "file"):  # a document that nobody can read is not ours to replace
         with pytest.raises(DamagedFile):
             driven(root, Scripted())
@@ -155,7 +155,7 @@ def test_while_a_driver_runs_a_file_that_may_not_be_read_is_put_back(root, tmp_p
 
 @pytest.mark.parametrize("path", UNREADABLE)
 def test_at_rest_a_file_that_may_not_be_read_is_named_and_left_alone(root, calm, path):
-    assert hall(root).drive(REF).exit_code == 3
+    assert project(root).drive(REF).exit_code == 3
     place = spot(root / REF.folder, path)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.touch()
@@ -163,7 +163,7 @@ def test_at_rest_a_file_that_may_not_be_read_is_named_and_left_alone(root, calm,
     place.chmod(0)
     with without_privileges():
         try:
-            hall(root).summary(REF)
+            project(root).summary(REF)
             report = driven(root, Scripted())
         except RondelError as error:
             said = str(error)
@@ -232,8 +232,8 @@ def test_it_is_said_in_the_view_in_the_journal_and_in_status(root, tmp_path):
             put(run_of(session) / "lease", "folder with a file", tmp_path)
         return f"An answer to {request.action}.\n"
 
-    assert hall(root, Scripted(answer)).drive(REF).exit_code == 3
-    (problem,) = hall(root).summary(REF).problems
+    assert project(root, Scripted(answer)).drive(REF).exit_code == 3
+    (problem,) = project(root).summary(REF).problems
     assert (problem.rule, problem.file) == ("document-restored", ".rondel/lease")
     assert "a folder was there" in problem.message
     assert ".rondel/aside/.rondel__lease.damaged-1" in problem.message
@@ -272,7 +272,7 @@ def test_whatever_is_damaged_a_run_ends_completed_or_with_words(fresh, tmp_path_
         strike(len(asked))
         return f"An answer to {request.action}.\n"
 
-    hall(root).begin(REF, new=True)
+    project(root).begin(REF, new=True)
     strike(0)
     at_rest = {(path, kind) for path, kind, when in damages if when == 0}
     # A person must mend a document that nobody can read, and that nobody knew before.
@@ -282,5 +282,5 @@ def test_whatever_is_damaged_a_run_ends_completed_or_with_words(fresh, tmp_path_
         is_unknown = "request-1.json: it is not there" in last.message
         assert is_unknown or last.stopped is Stopped.COMPLETED, last
         assert not is_unknown or any(path in UNKNOWN for path, _ in at_rest)
-    hall(root).summary(REF)
+    project(root).summary(REF)
     assert is_untouched(outside)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import REF, hall, repository, start
+from harness import REF, project, repository, start
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ class Rounds(Trial):
         start(self.root)
 
     def drive(self) -> int:
-        here = hall(self.root)
+        here = project(self.root)
         while (code := here.drive(REF).exit_code) == 3:
             for question in here.waiting(REF):
                 here.decide(REF, "reject" if "round-1" in question.path else "approve", path=question.path)

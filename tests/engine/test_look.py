@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from rondel.engine import look as looking
-from rondel.engine.look import RepositoryLook
+from rondel.engine.look import DiskReader
 from rondel.errors import RondelError
 
 
 @pytest.fixture
-def look(tmp_path: Path) -> RepositoryLook:
+def look(tmp_path: Path) -> DiskReader:
     (tmp_path / "a.py").write_text("x = 1\n")
-    return RepositoryLook(tmp_path, lambda: datetime.now(UTC))
+    return DiskReader(tmp_path, lambda: datetime.now(UTC))
 
 
 @pytest.mark.parametrize("path", ["a.py/b", "x" * 300, "../a.py", "", "nothing", "a\0b", "/etc/passwd"])

@@ -13,20 +13,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness import REF, git, hall, repository, start
+from harness import REF, git, project, repository, start
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import SmallWorkflow
 from test_bad_places import fill, mounted
 
 from rondel.agents.base import Reply, Request
-from rondel.api import Hall
 from rondel.engine.report import Report, Stopped
 from rondel.engine.room import Disk, short
 from rondel.errors import MachineTrouble
 from rondel.model.actions import Ask
 from rondel.model.outcomes import Ended
 from rondel.model.trouble import TROUBLES, trouble, trouble_said
+from rondel.project import Project
 from rondel.store import disk
 from rondel.testing.faults import in_child, points_of
 from rondel.testing.scripted import Scripted, asked, paid, run_of
@@ -66,7 +66,7 @@ def drive_with(root: Path, refuse: int, number: int, agent: Scripted) -> Report 
 
     disk.point = count
     try:
-        return hall(root, agent).drive(REF)
+        return project(root, agent).drive(REF)
     except MachineTrouble:
         return None
 
@@ -75,7 +75,7 @@ def test_a_disk_that_refuses_from_any_moment_on_blames_nobody_and_loses_nothing(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     whole = repository(tmp_path / "whole")
     start(whole, auto=True, width=2)
-    points = len(points_of(lambda: hall(whole).drive(REF)))
+    points = len(points_of(lambda: project(whole).drive(REF)))
     step = 1 if SWEEP else 7
     for number in range(1, points + 1, step):
         root = repository(tmp_path / str(number))
@@ -91,7 +91,7 @@ def test_a_disk_that_refuses_from_any_moment_on_blames_nobody_and_loses_nothing(
             return report.exit_code
 
         assert in_child(work) in (0, 6), number
-        assert in_child(lambda root=root: hall(root, Scripted()).drive(REF).exit_code) == 0, number
+        assert in_child(lambda root=root: project(root, Scripted()).drive(REF).exit_code) == 0, number
         assert blamed(root) == [], number
         assert set(paid(root / REF.folder).values()) == {1}, f"{number}: paid twice"
         assert {p: d for p, d in asked(root / REF.folder).items() if d > 1} == {}, f"{number}: asked twice"
@@ -150,13 +150,13 @@ def test_git_without_room_for_a_worktree_is_no_attempt_and_goes_on_when_there_is
     with mounted(tmp_path / "disk", "size=2m") as small:
         (root / "rondel.toml").write_text(f'[workspaces]\nroot = "{small}"\n')
         agent = Scripted()
-        report = hall(root, agent).drive(REF)
+        report = project(root, agent).drive(REF)
         assert report.stopped is Stopped.MACHINE, report
         assert "free some space" in report.message
         assert agent.seen == []
         assert blamed(root) == []
         subprocess.run(["mount", "-o", "remount,size=50m", str(small)], check=True)
-        assert hall(root, agent).drive(REF).exit_code == 0
+        assert project(root, agent).drive(REF).exit_code == 0
     assert blamed(root) == []
 
 
@@ -164,15 +164,15 @@ def test_with_too_little_room_left_nobody_is_asked(root):
     (root / "rondel.toml").write_text("[limits]\nfree_mb_min = 1e12\n")
     start(root, auto=True, width=2)
     agent = Scripted()
-    report = hall(root, agent).drive(REF)
+    report = project(root, agent).drive(REF)
     assert report.stopped is Stopped.MACHINE
     assert report.exit_code == 6
     assert "limits.free_mb_min" in report.message
     assert "free some space" in report.message
     assert agent.seen == []
-    assert hall(root).summary(REF).waiting_for == report.message, "and status says why"
+    assert project(root).summary(REF).waiting_for == report.message, "and status says why"
     (root / "rondel.toml").write_text("[limits]\nfree_mb_min = 0\n")
-    assert hall(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).drive(REF).exit_code == 0
     assert set(Counter(agent.actions).values()) == {1}
 
 
@@ -188,11 +188,11 @@ def test_what_fails_on_a_full_disk_is_no_failure_of_the_agent(tmp_path, setting)
             fill(full)
             return Reply(Ended.FAILED, error="I could not write my file")
 
-        report = hall(root, Scripted(fails)).drive(REF)
+        report = project(root, Scripted(fails)).drive(REF)
         assert report.stopped is Stopped.MACHINE
         full.unlink()
         assert blamed(root) == []
-        assert hall(root, Scripted()).drive(REF).exit_code == 0
+        assert project(root, Scripted()).drive(REF).exit_code == 0
 
 
 def test_checks_that_fail_on_a_full_disk_cost_no_second_answer(tmp_path):
@@ -217,7 +217,7 @@ def test_checks_that_fail_on_a_full_disk_cost_no_second_answer(tmp_path):
                         yield action
 
         def drive() -> Report:
-            return Hall(root, workflows={"small": Checked()}, build=lambda _: Scripted(edit)).drive(REF)
+            return Project(root, workflows={"small": Checked()}, build=lambda _: Scripted(edit)).drive(REF)
 
         assert drive().stopped is Stopped.MACHINE
         full.unlink()
@@ -256,7 +256,7 @@ def test_a_thread_or_memory_that_is_not_there_is_the_machine_s_trouble():
 
 def test_a_file_that_cannot_be_opened_now_is_not_missing(root):
     start(root)
-    there = Hall(root, workflows=hall(root)._given).files(REF)
+    there = Project(root, workflows=project(root)._given).files(REF)
 
     def work() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, 100))

@@ -11,16 +11,16 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from harness import REF, hall, repository, start
+from harness import REF, project, repository, start
 from small import Small, SmallWorkflow
 
 from rondel.agents.base import Beat, Reply, Request
-from rondel.api import Hall
 from rondel.engine import driver, spools
 from rondel.engine.report import Stopped
 from rondel.model.actions import Action
 from rondel.model.changes import Change
 from rondel.model.outcomes import Ended
+from rondel.project import Project
 from rondel.store import disk, files
 from rondel.testing.faults import die_at, in_child, points_of
 from rondel.testing.scripted import Scripted, run_of
@@ -67,7 +67,7 @@ def notes_in(root: Path) -> set[str]:
 
 def test_whatever_is_asked_was_on_record_before_durably(root, tmp_path):
     """The power goes while the first of several is asked: all of them are in the journal."""
-    hall(root).begin(REF, new=True)
+    project(root).begin(REF, new=True)
     left = tmp_path / "left"
 
     def work() -> None:
@@ -78,7 +78,7 @@ def test_whatever_is_asked_was_on_record_before_durably(root, tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
             return ""
 
-        hall(root, Scripted(answer)).drive(REF)
+        project(root, Scripted(answer)).drive(REF)
 
     assert in_child(work) == -signal.SIGKILL
     (run,) = (left / "state").rglob("journal.jsonl")
@@ -88,7 +88,7 @@ def test_whatever_is_asked_was_on_record_before_durably(root, tmp_path):
 
 
 def test_where_the_start_cannot_be_noted_nobody_is_asked(root, monkeypatch):
-    hall(root).begin(REF, new=True)
+    project(root).begin(REF, new=True)
     agent = Scripted()
     full = [False]
 
@@ -105,9 +105,9 @@ def test_where_the_start_cannot_be_noted_nobody_is_asked(root, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(disk, "current", Full())
-        assert hall(root, agent).drive(REF).stopped is Stopped.MACHINE
+        assert project(root, agent).drive(REF).stopped is Stopped.MACHINE
     assert agent.seen == []
-    assert hall(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).drive(REF).exit_code == 0
     assert len(agent.seen) == len(set(agent.actions)), "nothing was asked for twice"
 
 
@@ -119,7 +119,7 @@ def test_one_step_more_takes_so_many_syncs(tmp_path, monkeypatch, at_once, syncs
     def taken(width: int) -> int:
         root = repository(tmp_path / str(width))
         start(root, auto=True, width=width)
-        here = Hall(root, workflows={"small": Unannounced()}, build=lambda _: Forgetful())
+        here = Project(root, workflows={"small": Unannounced()}, build=lambda _: Forgetful())
         points = points_of(lambda: here.drive(REF, agents_max=at_once))
         assert (root / REF.folder / "final.md").exists()
         return points.count("sync") + points.count("sync-folder")
@@ -138,7 +138,7 @@ def test_however_many_end_at_once_only_so_many_files_are_open(root, monkeypatch)
 
     monkeypatch.setattr(driver, "TOGETHER_MAX", 2)
     monkeypatch.setattr(files, "write_new", counted)
-    assert hall(root, Forgetful()).drive(REF).exit_code == 0
+    assert project(root, Forgetful()).drive(REF).exit_code == 0
     assert most == [2]
     assert notes_in(root) == {f"{n + 1}.md" for n in range(WIDTH)}
 
@@ -146,14 +146,14 @@ def test_however_many_end_at_once_only_so_many_files_are_open(root, monkeypatch)
 @pytest.mark.parametrize("number", range(1, 14))
 def test_killed_while_several_are_written_each_is_there_whole_or_asked_for_nowhere(root, number):
     """From the moment the first of their temporary files is made; what was answered is not paid for again."""
-    hall(root).begin(REF, new=True)
+    project(root).begin(REF, new=True)
 
     def counts(_operation: str, path: str) -> bool:
         return "round-1/notes" in path
 
     def doomed() -> None:
         die_at(number, counts=counts)
-        hall(root, Forgetful()).drive(REF)
+        project(root, Forgetful()).drive(REF)
 
     assert in_child(doomed) == -signal.SIGKILL
     session = root / REF.folder
@@ -162,13 +162,13 @@ def test_killed_while_several_are_written_each_is_there_whole_or_asked_for_nowhe
     for name in notes_in(root):
         assert (session / "round-1/notes" / name).read_text() == f"An answer to round-1/notes/{name}.\n"
     again = Forgetful()
-    assert hall(root, again).drive(REF).exit_code == 0
+    assert project(root, again).drive(REF).exit_code == 0
     assert [a for a in again.actions if "round-1/notes" in a] == []
     assert not list(session.rglob(".rondel-tmp-*"))
 
 
 def test_a_person_who_writes_one_of_them_in_the_last_moment_loses_nothing(root, monkeypatch):
-    hall(root).begin(REF, new=True)
+    project(root).begin(REF, new=True)
     theirs = root / REF.folder / "round-1/notes/2.md"
 
     class Busy(disk.Disk):
@@ -179,7 +179,7 @@ def test_a_person_who_writes_one_of_them_in_the_last_moment_loses_nothing(root, 
 
     with monkeypatch.context() as patched:
         patched.setattr(disk, "current", Busy())
-        assert hall(root).drive(REF).exit_code == 0
+        assert project(root).drive(REF).exit_code == 0
     aside = root / REF.folder / ".rondel/aside"
     texts = [theirs.read_text(), *(p.read_text() for p in aside.iterdir())]
     assert "Mine.\n" in texts
@@ -188,7 +188,7 @@ def test_a_person_who_writes_one_of_them_in_the_last_moment_loses_nothing(root, 
 
 def test_a_try_without_a_program_leaves_one_file_and_no_folder(root):
     agent = Forgetful()
-    assert hall(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).drive(REF).exit_code == 0
     found = list((run_of(root / REF.folder) / "spool").iterdir())
     assert len(found) == len(agent.seen)
     assert all(p.is_file() for p in found)
@@ -199,5 +199,5 @@ def test_a_try_without_a_program_leaves_one_file_and_no_folder(root):
 
 def test_those_files_stay_within_the_bound_too(root, monkeypatch):
     monkeypatch.setattr(spools, "SPOOLS_MAX", 0)
-    assert hall(root, Forgetful()).drive(REF).exit_code == 0
+    assert project(root, Forgetful()).drive(REF).exit_code == 0
     assert list((run_of(root / REF.folder) / "spool").iterdir()) == []

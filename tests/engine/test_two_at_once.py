@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from harness import REF, hall, repository, start
+from harness import REF, project, repository, start
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.errors import Held, LostLease, UsageError
@@ -141,7 +141,7 @@ def test_of_what_several_terminals_ask_for_at_once_what_was_not_refused_is_there
     def ask(number: int) -> int:
         for k in range(5):
             try:
-                hall(root).ask_for(REF, {"who": number, "k": k})
+                project(root).ask_for(REF, {"who": number, "k": k})
             except Held:
                 continue
             with said.open("a") as file:
@@ -159,11 +159,11 @@ def test_of_what_several_terminals_ask_for_at_once_what_was_not_refused_is_there
 def test_of_several_who_answer_one_question_at_once_one_does(tmp_path):
     root = repository(tmp_path / "repo")
     start(root, width=1)
-    assert hall(root).drive(REF).exit_code == 3
+    assert project(root).drive(REF).exit_code == 3
 
     def answer(number: int) -> int:
         try:
-            hall(root).decide(REF, ("approve", "reject")[number % 2], by=str(number))
+            project(root).decide(REF, ("approve", "reject")[number % 2], by=str(number))
         except UsageError:
             return 2
         return 0
@@ -211,6 +211,6 @@ def test_a_driver_that_was_replaced_ends_what_it_began_and_writes_nothing_more(t
     agent = Patient(answer)
     agent.slow = not answers
     with pytest.raises(LostLease):
-        hall(root, agent).drive(REF)
+        project(root, agent).drive(REF)
     assert {name: (run_of(root / REF.folder) / name).read_bytes() for name in before} == before
     assert not (root / REF.folder / "round-1").exists()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import REF, hall, repository, start
+from harness import REF, project, repository, start
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,32 +41,32 @@ def test_a_document_of_a_newer_version_is_neither_driven_nor_written(root, name)
     agent = Scripted()
     words = rf"{name} is of a newer version .*upgrade Rondel"
     with pytest.raises(NewerFile, match=words):
-        hall(root, agent).drive(REF)
+        project(root, agent).drive(REF)
     with pytest.raises(NewerFile, match=words):
-        hall(root, agent).change(REF, [Edit("state.json", lambda d: {**d, "x": 1})])
+        project(root, agent).change(REF, [Edit("state.json", lambda d: {**d, "x": 1})])
     with pytest.raises(NewerFile, match=words):
-        hall(root, agent).ask_for(REF, {"width": 2})
+        project(root, agent).ask_for(REF, {"width": 2})
     with pytest.raises(NewerFile, match=words):
-        hall(root, agent).control(REF, control.Word.PAUSE)
+        project(root, agent).control(REF, control.Word.PAUSE)
     assert agent.seen == []
     assert content(root / REF.folder) == before
-    summary = hall(root).summary(REF)
+    summary = project(root).summary(REF)
     assert summary.status is Status.DAMAGED
     assert [(p.rule, p.file, p.repair) for p in summary.problems] == [
         ("newer-version", name, "upgrade Rondel")
     ]
-    assert [(s, p.rule) for s, p in hall(root).doctor(repair=True)] == [(REF.name, "newer-version")]
-    assert [s.status for _, s in hall(root).survey()] == [Status.DAMAGED]
+    assert [(s, p.rule) for s, p in project(root).doctor(repair=True)] == [(REF.name, "newer-version")]
+    assert [s.status for _, s in project(root).survey()] == [Status.DAMAGED]
 
 
 def test_a_journal_of_a_newer_version_is_not_gone_on_with(root):
-    hall(root).begin(REF)
+    project(root).begin(REF)
     run = run_of(root / REF.folder)
     run.mkdir(exist_ok=True)
     (run / "journal.jsonl").write_text('{"kind": "driver", "schema_version": 2}\n')
     agent = Scripted()
     with pytest.raises(NewerFile, match=r"its journal is of a newer version .*upgrade Rondel"):
-        hall(root, agent).drive(REF)
+        project(root, agent).drive(REF)
     assert agent.seen == []
     assert (run / "journal.jsonl").read_text() == '{"kind": "driver", "schema_version": 2}\n'
 
@@ -74,7 +74,7 @@ def test_a_journal_of_a_newer_version_is_not_gone_on_with(root):
 @pytest.mark.parametrize("version", [1, 0, -1, True, "2", None, 1.5, [3]])
 def test_a_version_that_is_known_or_none_stops_nobody(root, version):
     put(root, "state.json", version)
-    assert hall(root, Scripted()).drive(REF).exit_code == 0
+    assert project(root, Scripted()).drive(REF).exit_code == 0
 
 
 def test_a_document_that_becomes_newer_under_a_driver_is_not_written(root):
@@ -85,7 +85,7 @@ def test_a_document_that_becomes_newer_under_a_driver_is_not_written(root):
         return f"An answer to {request.action}.\n"
 
     with pytest.raises(NewerFile):
-        hall(root, Scripted(answer)).drive(REF)
+        project(root, Scripted(answer)).drive(REF)
     assert json.loads(seen[0].read_text())["schema_version"] == 7
 
 

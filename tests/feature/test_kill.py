@@ -13,8 +13,8 @@ from scratch import TASKS, git
 from turning import APPROVED, BLOCKED
 
 from rondel.agents.base import Reply, Request
-from rondel.api import Hall
 from rondel.model.outcomes import Ended
+from rondel.project import Project
 from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
 from rondel.testing.scripted import Scripted
 from rondel.workflows.feature import start_feature
@@ -52,8 +52,8 @@ class Phases(Trial):
         (self.session / ".rondel/request-2.json").write_text('{"command": "run", "until": "design"}')
 
     def drive(self) -> int:
-        hall = Hall(self.root, workflows={"feature": Feature()}, build=lambda _: Scripted(self.answer))
-        return hall.drive(self.ref).exit_code
+        project = Project(self.root, workflows={"feature": Feature()}, build=lambda _: Scripted(self.answer))
+        return project.drive(self.ref).exit_code
 
     def check_killed(self) -> None:
         half = json.loads((self.session / ".meta.json").read_text())

@@ -9,8 +9,8 @@ import pytest
 from scratch import APPROVED, git, meta, repository, rondel
 
 from rondel.agents.base import Request
-from rondel.api import Hall
 from rondel.engine import driver
+from rondel.project import Project
 from rondel.testing.scripted import Scripted, run_of
 from rondel.workflows.feature import start_feature
 
@@ -124,7 +124,7 @@ def test_a_stamp_that_the_driver_has_not_seen_yet_is_put_aside_and_the_phase_is_
         (root / ref.folder / ".meta.json").write_text(json.dumps(body))
         return APPROVED
 
-    here = Hall(root, build=lambda _: Scripted(answer))
+    here = Project(root, build=lambda _: Scripted(answer))
     here.begin(ref, new=True)
     assert here.drive(ref).exit_code == 0
     (aside,) = (root / ref.folder / ".rondel/aside").glob(".meta.json.damaged-*")

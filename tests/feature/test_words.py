@@ -10,7 +10,7 @@ from scratch import git
 from turning import APPROVED, BLOCKED
 
 from rondel.agents.base import Request
-from rondel.api import Hall
+from rondel.project import Project
 from rondel.testing.scripted import Scripted
 from rondel.workflows.feature import layout, start_feature
 from rondel.workflows.feature.phases import ARTIFACTS
@@ -43,13 +43,13 @@ class Phases(Story):
         self.ref = start_feature(self.root, "Add", mode="full", brainstorm="# Ideas\n")
         self.session = self.root / self.ref.folder
         self.agent = Scripted(answer)
-        self.hall = Hall(self.root, workflows={"feature": Feature()}, build=lambda _: self.agent)
+        self.project = Project(self.root, workflows={"feature": Feature()}, build=lambda _: self.agent)
 
     def ask(self, number: int, **request: object) -> None:
         path = self.session / f".rondel/request-{number}.json"
         if not path.exists():
             path.write_text(json.dumps(request))
-        assert self.hall.drive(self.ref).exit_code == 0
+        assert self.project.drive(self.ref).exit_code == 0
 
     def drive(self) -> None:
         self.ask(2, command="run", until="design")

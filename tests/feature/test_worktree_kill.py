@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from scratch import git
 
-from rondel.api import now
-from rondel.engine.look import RepositoryLook
+from rondel.engine.look import DiskReader
 from rondel.errors import GitError
+from rondel.project import now
 from rondel.testing.faults import die_anywhere_at, in_child
 from rondel.workflows.feature import worktrees
 from support.kills import points
@@ -30,14 +30,14 @@ def root(tmp_path):
 
 @pytest.mark.sweep
 def test_a_worktree_that_is_being_removed_is_whole_or_none(root):
-    look = RepositoryLook(root, now)
+    look = DiskReader(root, now)
     for point in points(3):
         path = Path(f"{root}-f{point}")
         worktrees.add(look, f"f{point}", f"feature/f{point}")
 
         def doomed(path: Path = path, point: int = point) -> None:
             die_anywhere_at(point)
-            worktrees.remove(RepositoryLook(root, now), str(path))
+            worktrees.remove(DiskReader(root, now), str(path))
 
         died = in_child(doomed) != 0
         if path.exists():
@@ -52,7 +52,7 @@ def test_a_worktree_that_is_being_removed_is_whole_or_none(root):
 
 
 def test_a_worktree_with_work_in_it_stays_where_it_is(root):
-    look = RepositoryLook(root, now)
+    look = DiskReader(root, now)
     worktrees.add(look, "f", "feature/f")
     path = Path(f"{root}-f")
     (path / "mine.txt").write_text("mine\n")
@@ -62,7 +62,7 @@ def test_a_worktree_with_work_in_it_stays_where_it_is(root):
 
 
 def test_a_worktree_that_a_person_locked_stays_where_it_is(root):
-    look = RepositoryLook(root, now)
+    look = DiskReader(root, now)
     worktrees.add(look, "f", "feature/f")
     git(root, "worktree", "lock", f"{root}-f")
     with pytest.raises(GitError, match="lock"):

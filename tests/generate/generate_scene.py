@@ -12,8 +12,8 @@ from generate_java import FILES
 from harness import git, repository
 
 from rondel.agents.base import Reply, Request
-from rondel.api import Hall
 from rondel.model.workflow import SessionRef
+from rondel.project import Project
 from rondel.testing.scripted import Scripted
 from rondel.workflows.generate.files import GenerateOptions, start
 from rondel.workflows.generate.read import State
@@ -56,8 +56,8 @@ def engineer(request: Request) -> str | Reply:
     return f"# Code of {kind}, iteration {iteration}\n\n{blocks(FILES[kind])}"
 
 
-def hall(root: Path, agent: Scripted) -> Hall:
-    return Hall(root, workflows={"generate": Generate()}, build=lambda _: agent)
+def project(root: Path, agent: Scripted) -> Project:
+    return Project(root, workflows={"generate": Generate()}, build=lambda _: agent)
 
 
 def repo(folder: Path) -> Path:
@@ -73,7 +73,7 @@ def begin(
 ) -> SessionRef:
     """A session; without other words every gate is open."""
     given = {"with_tests": True, "request": {"auto": True}, **wish}
-    here = Hall(root, workflows={"generate": Generate()})
+    here = Project(root, workflows={"generate": Generate()})
     return start(root, GenerateOptions(profile, context, **given), at=AT, admits=lambda _: True, ask=here.ask)
 
 
@@ -90,24 +90,24 @@ class Scene:
     ) -> None:
         self.root = repo(folder)
         self.agent = Scripted(answer)
-        self.hall = hall(self.root, self.agent)
+        self.project = project(self.root, self.agent)
         self.ref = begin(self.root, context=context, **wish)
         self.folder = self.root / self.ref.folder
 
     def drive(self, **options: object):
-        return self.hall.drive(self.ref, **options)
+        return self.project.drive(self.ref, **options)
 
     def change(self, changes) -> None:
-        self.hall.change(self.ref, changes)
+        self.project.change(self.ref, changes)
 
     def decide(self, answer: str, comment: str = "") -> int:
         """Answer the one question there is, and go on."""
-        self.hall.decide(self.ref, answer, comment=comment)
+        self.project.decide(self.ref, answer, comment=comment)
         return self.drive().exit_code
 
     @property
     def state(self) -> State:
-        return self.hall.state(self.ref)
+        return self.project.state(self.ref)
 
     @property
     def document(self) -> dict:

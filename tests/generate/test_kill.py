@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from generate_scene import FAIL, FULL, PASS, Scene, begin, blocks, engineer, hall, place, repo
+from generate_scene import FAIL, FULL, PASS, Scene, begin, blocks, engineer, place, project, repo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_session import WIDE
@@ -46,7 +46,7 @@ class Cycles(Trial):
         self.session = self.root / self.ref.folder
 
     def drive(self) -> int:
-        here = hall(self.root, Scripted(self.answer))
+        here = project(self.root, Scripted(self.answer))
         while (code := here.drive(self.ref).exit_code) == 3:
             for question in here.waiting(self.ref):
                 first = "prompt-1" in question.path and "iteration-1" in question.path

@@ -155,7 +155,7 @@ class TestGates:
         while (code := scene.drive().exit_code) == 3:
             cycle = scene.cycle("domain")
             stops.append(f"{cycle['phase']}[{cycle['stage']}]")
-            scene.hall.decide(scene.ref, "approve")
+            scene.project.decide(scene.ref, "approve")
         assert code == 0
         assert stops == [f"{p}[{s}]" for p in ("plan", "generate", "review") for s in ("prompt", "response")]
 
@@ -214,7 +214,7 @@ class TestGates:
         assert scene.decide("reject") == 1
         assert scene.cycle("service")["status"] == "error"
         assert scene.cycle("domain")["status"] == "completed"
-        assert scene.hall.summary(scene.ref).status is Status.FAILED
+        assert scene.project.summary(scene.ref).status is Status.FAILED
         scene.change(transitions.retry(scene.state, None, None, "", AT))
         assert scene.drive().exit_code == 3
         assert scene.decide("approve") == 0
@@ -513,19 +513,19 @@ def test_files_of_a_session_that_is_damaged_are_reported_and_left_alone(tmp_path
         '{"session_id": "x", "profile_name": "p", "cycles": [{"type": 1}]}',
     ):
         Path(scene.folder / "session.json").write_text(body)
-        found = scene.hall.summary(scene.ref)
+        found = scene.project.summary(scene.ref)
         assert found.status is Status.DAMAGED
         assert found.problems[0].file == "session.json"
-        assert list(scene.hall.workflow("generate").plan(scene.state)) == []
+        assert list(scene.project.workflow("generate").plan(scene.state)) == []
 
 
 def test_an_index_beyond_the_last_cycle_means_the_last_one(tmp_path):
     scene = Scene(tmp_path / "repo")
     path = scene.folder / "session.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"current_cycle_index": 99}))
-    state = scene.hall.state(scene.ref)
+    state = scene.project.state(scene.ref)
     assert "Cycle: 4/4 (tests)" in status_text(state.session)
-    assert scene.hall.workflow("generate").artifact(state, None).startswith("tests/")
+    assert scene.project.workflow("generate").artifact(state, None).startswith("tests/")
     with pytest.raises(UsageError, match="tests has not begun"):
         transitions.retry(state, None, None, "", AT)
 
@@ -534,4 +534,4 @@ def test_a_cycle_type_in_the_document_that_leads_elsewhere_is_damage(tmp_path):
     scene = Scene(tmp_path / "repo")
     body = (scene.folder / "session.json").read_text().replace('"type": "domain"', '"type": "../../x"')
     (scene.folder / "session.json").write_text(body)
-    assert scene.hall.summary(scene.ref).status is Status.DAMAGED
+    assert scene.project.summary(scene.ref).status is Status.DAMAGED

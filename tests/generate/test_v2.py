@@ -6,7 +6,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from generate_scene import FAIL, PASS, hall, repo
+from generate_scene import FAIL, PASS, project, repo
 
 from rondel.engine.driver import Stopped
 from rondel.model.digests import digest
@@ -116,7 +116,7 @@ def test_every_state_opens_shows_and_can_be_driven_to_its_end(state, tmp_path):
     root = repo(tmp_path / "repo")
     put(root, state)
     before = kept(root)
-    here = hall(root, Scripted(answer))
+    here = project(root, Scripted(answer))
     assert [r.id for r in here.sessions("generate")] == [ID]
     found = here.summary(REF)
     assert found.state == before
@@ -153,7 +153,7 @@ def test_a_complete_session_stays_to_the_byte(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, COMPLETE)
     before = (root / REF.folder / "session.json").read_bytes()
-    here = hall(root, Scripted(answer))
+    here = project(root, Scripted(answer))
     assert here.drive(REF).stopped is Stopped.COMPLETED
     assert (root / REF.folder / "session.json").read_bytes() == before
 
@@ -161,7 +161,7 @@ def test_a_complete_session_stays_to_the_byte(tmp_path):
 def test_a_review_approved_in_v2_is_not_asked_about_again(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, STATES["after a review that failed and was approved"])
-    here = hall(root, Scripted(answer))
+    here = project(root, Scripted(answer))
     here.drive(REF)
     assert (kept(root)["phase"], kept(root)["stage"], kept(root)["current_iteration"]) == (
         "revise",
@@ -231,13 +231,13 @@ for _ in range(300):
 def test_an_unusable_document_is_a_problem_not_an_error(tmp_path, wrong):
     root = repo(tmp_path / "repo")
     put(root, (document("plan", "prompt", **wrong), {}))
-    assert hall(root, Scripted(answer)).summary(REF).status is Status.DAMAGED
+    assert project(root, Scripted(answer)).summary(REF).status is Status.DAMAGED
 
 
 def test_a_status_of_the_v2_tool_counts_and_is_shown_as_not_made_by_rondel(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, COMPLETE)
-    found = hall(root, Scripted(answer)).summary(REF)
+    found = project(root, Scripted(answer)).summary(REF)
     assert (found.status, found.foreign) == (Status.COMPLETED, ("domain",))
     assert found.next == "rondel generate apply 0f3c2a"
     assert not (root / REF.folder / ".rondel").exists(), "who only looks leaves nothing"
@@ -246,14 +246,14 @@ def test_a_status_of_the_v2_tool_counts_and_is_shown_as_not_made_by_rondel(tmp_p
 def test_a_completed_session_without_code_names_nothing_to_take_over(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, (COMPLETE[0], {}))
-    found = hall(root, Scripted(answer)).summary(REF)
+    found = project(root, Scripted(answer)).summary(REF)
     assert (found.status, found.next) == (Status.COMPLETED, "")
 
 
 def test_what_rondel_completed_of_a_v2_session_is_its_own(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, STATES["at the plan's prompt"])
-    here = hall(root, Scripted(answer))
+    here = project(root, Scripted(answer))
     for _ in range(20):
         if here.drive(REF).exit_code != 3:
             break
@@ -264,7 +264,7 @@ def test_what_rondel_completed_of_a_v2_session_is_its_own(tmp_path):
 def test_a_status_that_an_agent_wrote_into_a_v2_session_under_way_is_not_rondels(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, STATES["at the plan's prompt"])
-    here = hall(root, Scripted(answer))
+    here = project(root, Scripted(answer))
     assert here.drive(REF).exit_code == 3
     here.decide(REF, "approve")
     assert here.drive(REF).exit_code == 3

@@ -10,8 +10,8 @@ from generate_scene import AT, FAIL, FULL, PASS, blocks, repo
 from harness import git
 
 from modelserver import toml_tables, vendor_config
-from rondel.api import Hall
 from rondel.engine.driver import Stopped
+from rondel.project import Project
 from rondel.workflows.generate.files import GenerateOptions, start
 from vendors.quarantine import no_network
 from vendors.rig import DEAD_PROXY, program_or_skip
@@ -44,7 +44,7 @@ FOUR = [("domain", 1), ("service", 2), ("api", 1), ("tests", 1)]
 
 
 def go_through(kind, cut_off, tmp_path, model_server, scope):
-    """A whole session by the CLI: its hall, its reference."""
+    """A whole session by the CLI: its project, its reference."""
     program = program_or_skip(kind)
     table = vendor_config(kind, model_server.script("it", model), tmp_path / "cli-home", [str(program)])
     table["env"] |= {} if cut_off else DEAD_PROXY
@@ -56,14 +56,14 @@ def go_through(kind, cut_off, tmp_path, model_server, scope):
         "jpa-mt", FULL | {"scope": scope}, with_tests=scope == "full", request={"auto": True}
     )
     ref = start(root, wish, at=AT)
-    hall = Hall.open(root)
-    report = hall.drive(ref)
+    project = Project.find(root)
+    report = project.drive(ref)
     assert report.stopped is Stopped.COMPLETED, report.message
-    return hall, ref
+    return project, ref
 
 
-def iterations(hall, ref) -> list[tuple[str, int]]:
-    return [(c.type, c.current_iteration) for c in hall.state(ref).session.cycles]
+def iterations(project, ref) -> list[tuple[str, int]]:
+    return [(c.type, c.current_iteration) for c in project.state(ref).session.cycles]
 
 
 def asked(model_server) -> int:
@@ -73,18 +73,18 @@ def asked(model_server) -> int:
 
 @pytest.mark.parametrize("kind", ["claude", "codex", "gemini"])
 def test_a_real_cli_goes_through_four_cycles_with_one_revision(kind, cut_off, tmp_path, model_server):
-    hall, ref = go_through(kind, cut_off, tmp_path, model_server, "full")
-    assert iterations(hall, ref) == FOUR
+    project, ref = go_through(kind, cut_off, tmp_path, model_server, "full")
+    assert iterations(project, ref) == FOUR
     assert asked(model_server) == 14
     for name, text in FILES["api"].items():
-        assert (hall.root / ref.folder / "api/iteration-1/code" / name).read_text() == text
+        assert (project.root / ref.folder / "api/iteration-1/code" / name).read_text() == text
 
 
 def test_a_real_cli_that_is_slow_to_start_goes_through_a_cycle_with_a_revision(
     cut_off, tmp_path, model_server
 ):
-    hall, ref = go_through("opencode", cut_off, tmp_path, model_server, "service")
-    assert iterations(hall, ref) == [("service", 2)]
+    project, ref = go_through("opencode", cut_off, tmp_path, model_server, "service")
+    assert iterations(project, ref) == [("service", 2)]
     assert asked(model_server) == 5
     for name, text in FILES["service"].items():
-        assert (hall.root / ref.folder / "service/iteration-2/code" / name).read_text() == text
+        assert (project.root / ref.folder / "service/iteration-2/code" / name).read_text() == text

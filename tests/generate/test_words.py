@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from generate_java import FILES
-from generate_scene import FULL, PASS, Scene, begin, engineer, hall, place, repo
+from generate_scene import FULL, PASS, Scene, begin, engineer, place, project, repo
 
 from rondel.agents.base import Request
 from rondel.testing.scripted import Scripted
@@ -44,17 +44,17 @@ class Retried(Story):
         self.ref = begin(self.root, context=DOMAIN, with_tests=False)
         self.session = self.root / self.ref.folder
         self.agent = Scripted(answer)
-        self.hall = hall(self.root, self.agent)
+        self.project = project(self.root, self.agent)
 
     def drive(self) -> None:
-        assert self.hall.drive(self.ref).exit_code in ENDS
+        assert self.project.drive(self.ref).exit_code in ENDS
 
     def more(self) -> None:
-        state = self.hall.state(self.ref)
+        state = self.project.state(self.ref)
         if state.views[0].cycle.current_iteration == 1:
             changes = transitions.retry(state, "domain", WorkflowPhase.PLAN, "again", datetime.now(UTC))
-            self.hall.change(self.ref, changes)
-        assert self.hall.drive(self.ref, retry=True).exit_code in ENDS
+            self.project.change(self.ref, changes)
+        assert self.project.drive(self.ref, retry=True).exit_code in ENDS
 
 
 @SWEPT

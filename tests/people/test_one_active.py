@@ -11,7 +11,7 @@ import time
 import pytest
 
 from rondel.testing.scripted import run_of
-from support.doors import RONDEL
+from support.cli import RONDEL
 from support.world import BEGIN, World
 
 

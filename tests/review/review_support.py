@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from rondel.agents.base import Reply, Request
-from rondel.api import Hall, now
-from rondel.engine.look import RepositoryLook
+from rondel.engine.look import DiskReader
 from rondel.engine.report import Report
 from rondel.model.workflow import Given
+from rondel.project import Project, now
 from rondel.testing import kills
 from rondel.testing.scripted import Answer, Scripted
 from rondel.workflows.review import files
@@ -38,8 +38,8 @@ def feature_branch(folder: Path) -> Path:
     return folder
 
 
-def look(root: Path) -> RepositoryLook:
-    return RepositoryLook(root, now, own_paths=Hall(root)._own_paths)
+def look(root: Path) -> DiskReader:
+    return DiskReader(root, now, own_paths=Project(root)._own_paths)
 
 
 def finding(title: str, **fields: object) -> dict[str, object]:
@@ -94,7 +94,7 @@ def fake(_role: str) -> str:
     return "fake"
 
 
-class Panel(Hall):
+class Panel(Project):
     """A repository in which one agent has every role; for the workflow it is of these kinds."""
 
     kind_of = staticmethod(fake)
@@ -103,11 +103,11 @@ class Panel(Hall):
         return replace(super().given(workflow), kind_of=self.kind_of)
 
 
-def hall_of(root: Path, agent: Scripted, kind_of: Callable[[str], str] = fake) -> Hall:
+def project_of(root: Path, agent: Scripted, kind_of: Callable[[str], str] = fake) -> Project:
     """One agent for every role."""
-    hall = Panel(root, workflows={"review": Review()}, build=lambda _: agent)
-    hall.kind_of = kind_of
-    return hall
+    project = Panel(root, workflows={"review": Review()}, build=lambda _: agent)
+    project.kind_of = kind_of
+    return project
 
 
 def open_review(root: Path, **options: object) -> files.Opened:
@@ -117,7 +117,7 @@ def open_review(root: Path, **options: object) -> files.Opened:
 def run_review(root: Path, agent: Scripted, **options: object) -> tuple[Report, ReviewState]:
     """Open a round, or resume one, and drive it to its end."""
     opened = open_review(root, **options)
-    report = hall_of(root, agent, options.get("kind_of", fake)).drive(opened.ref, retry=opened.resumed)
+    report = project_of(root, agent, options.get("kind_of", fake)).drive(opened.ref, retry=opened.resumed)
     return report, files.state_of(root, opened.ref)
 
 

@@ -1,10 +1,10 @@
-from rondel.api import Hall
 from rondel.cli.demo_review import demo
+from rondel.project import Project
 
 
 def test_the_demo_finds_real_defects_and_says_what_was_fixed(capsys):
     lines: list[str] = []
-    demo(Hall.open, lines.append)
+    demo(Project.find, lines.append)
     text = "\n".join(lines)
     assert text.count("# Final review: archive, round") == 2
     assert "**Verdict**: REQUEST CHANGES" in text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from review_support import APP, commit, content, feature_branch, finding, hall_of, look, panel, review
+from review_support import APP, commit, content, feature_branch, finding, look, panel, project_of, review
 
 from rondel.errors import NothingToDo
 from rondel.testing.kills import Trial, killed_and_resumed, sweep, timeless, undisturbed
@@ -34,7 +34,7 @@ def answers(request):
 def run_review(root: Path) -> int:
     """What `rondel review` does: the number of the round that it completed."""
     opened = files.start(root, look(root), ReviewOptions(team=TEAM, kind_of=lambda _: "fake"))
-    assert hall_of(root, panel(answers)).drive(opened.ref, agents_max=6).exit_code == 0
+    assert project_of(root, panel(answers)).drive(opened.ref, agents_max=6).exit_code == 0
     state = files.state_of(root, opened.ref)
     assert state.is_complete
     return state.at.number

@@ -15,14 +15,14 @@ SCRIPT = textwrap.dedent(
     from pathlib import Path
     sys.path[:0] = sys.argv[2:]
     from rondel.workflows.review.request import ReviewOptions
-    from review_support import files, hall_of, look, panel, review
+    from review_support import files, project_of, look, panel, review
 
     root = Path(sys.argv[1])
     agent = panel(lambda _: review())
     settings = {"prompt_max": 50_000}
     options = ReviewOptions(team="quality:2", kind_of=lambda _: "fake", settings=settings)
     opened = files.start(root, look(root), options)
-    report = hall_of(root, agent).drive(opened.ref)
+    report = project_of(root, agent).drive(opened.ref)
     state = files.state_of(root, opened.ref)
     print(json.dumps({
         "exit": report.exit_code,

@@ -10,10 +10,10 @@ from review_support import (
     content,
     finding,
     git,
-    hall_of,
     look,
     open_review,
     panel,
+    project_of,
     review,
     run_review,
 )
@@ -107,7 +107,9 @@ def accept_first(root, state):
     """A person accepts the first finding of a round."""
     name = state.meta["findings"][0]["fingerprint"]
     decision = {"answer": "accept", "by": "person", "comment": "known and wanted"}
-    hall_of(root, says()).change(state.ref, [text(f"{DECISIONS}/accept-{name}.json", json.dumps(decision))])
+    project_of(root, says()).change(
+        state.ref, [text(f"{DECISIONS}/accept-{name}.json", json.dumps(decision))]
+    )
 
 
 def as_of_another_day(root, state):
@@ -274,7 +276,7 @@ def test_an_empty_round_made_by_hand_is_an_unfinished_round(feature):
     state = one_round(feature, WRONG)
     commit(feature, {"app.py": FIXED})
     (feature / state.ref.folder / "rounds/round-3").mkdir()
-    report = hall_of(feature, says()).drive(state.ref)
+    report = project_of(feature, says()).drive(state.ref)
     state = files.state_of(feature, state.ref)
     assert report.exit_code == 0
     assert (state.at.number, state.is_complete) == (3, True)

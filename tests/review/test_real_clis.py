@@ -9,7 +9,7 @@ import pytest
 from review_support import finding, git, review
 
 from modelserver import Asked, FakeModel, toml_tables, vendor_config
-from rondel.api import Hall
+from rondel.project import Project
 from rondel.testing.scripted import run_of
 from rondel.workflows.review import files
 from rondel.workflows.review.request import ReviewOptions
@@ -50,25 +50,25 @@ def rig(request, feature, tmp_path):
         (feature / "rondel.toml").write_text(
             toml_tables({kind: table}) + f'[roles]\ndefault = "{kind}"\n\n[workspaces]\nroot = {work}\n'
         )
-        yield Hall.open(feature), model
+        yield Project.find(feature), model
 
 
 def test_a_review_with_a_real_cli(rig):
-    hall, model = rig
+    project, model = rig
     options = ReviewOptions(
-        team="principal:2,security:1", kind_of=lambda role: hall.config.agent_for(role).kind
+        team="principal:2,security:1", kind_of=lambda role: project.config.agent_for(role).kind
     )
-    opened = files.start(hall.root, hall.look, options)
-    report = hall.drive(opened.ref)
-    state = files.state_of(hall.root, opened.ref)
+    opened = files.start(project.root, project.look, options)
+    report = project.drive(opened.ref)
+    state = files.state_of(project.root, opened.ref)
     assert report.exit_code == 0, report
     assert state.reviewed == ("principal-1", "principal-2", "security-1")
     assert state.meta["verdict"] == "REQUEST CHANGES"
     assert state.meta["synthesis_counts"] == {"blockers": 1, "should_fix": 1, "suggestions": 0}
     assert "A short change with a wrong sign." in state.files.text(state.at.final)
-    journal = (run_of(hall.root / opened.ref.folder) / "journal.jsonl").read_text()
+    journal = (run_of(project.root / opened.ref.folder) / "journal.jsonl").read_text()
     begun = [json.loads(line) for line in journal.splitlines() if re.search(r'"started".*/reviews/', line)]
     ended = [json.loads(line) for line in journal.splitlines() if re.search(r'"finished".*/reviews/', line)]
     assert max(e["at"] for e in begun) <= min(e["at"] for e in ended), "the reviewers did not run in parallel"
     assert any("Look at the sign." in a.user for a in model.requests("panel"))
-    assert git(hall.root, "status", "--porcelain", "--untracked-files=no") == ""
+    assert git(project.root, "status", "--porcelain", "--untracked-files=no") == ""

@@ -10,9 +10,9 @@ from review_support import (
     commit,
     feature_branch,
     finding,
-    hall_of,
     open_review,
     panel,
+    project_of,
     review,
     run_review,
 )
@@ -49,10 +49,10 @@ class Rounds(Story):
         self.agent = panel(lambda _: review(WRONG))
         self.ref = open_review(self.root, team="quality:2").ref
         self.session = self.root / self.ref.folder
-        self.hall = hall_of(self.root, self.agent)
+        self.project = project_of(self.root, self.agent)
 
     def drive(self) -> None:
-        assert self.hall.drive(self.ref).exit_code == 0
+        assert self.project.drive(self.ref).exit_code == 0
 
     def more(self) -> None:
         if not (self.root / "AGENTS.md").exists():
@@ -61,7 +61,7 @@ class Rounds(Story):
             opened = open_review(self.root, team="quality:2", requirements="It adds.\n")
         except NothingToDo:
             return
-        assert self.hall.drive(opened.ref).exit_code == 0
+        assert self.project.drive(opened.ref).exit_code == 0
 
 
 @SWEPT

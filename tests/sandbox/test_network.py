@@ -26,7 +26,7 @@ from rondel.sandbox.hosts import Target, target
 from sandbox.inside import _extended, _hello, _named
 from sandbox.test_runs import everything, person, say  # noqa: F401 - a fixture
 from sandbox.world import Network, ran
-from support.doors import rondel
+from support.cli import rondel
 from support.outside import certificate, proxy_to, tls_before
 
 needs_namespaces = pytest.mark.skipif(

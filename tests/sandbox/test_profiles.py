@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rondel.agents import workers
-from rondel.api import Hall
 from rondel.errors import RondelError, UsageError
+from rondel.project import Project
 from rondel.sandbox.box import holds
 from rondel.workflows.generate.files import GenerateOptions, start
 from rondel.workflows.generate.models import CycleConfig, WorkflowPhase
@@ -61,25 +61,25 @@ def world(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def hall(world):
-    here = Hall(Path(world["repo"]))
+def project(world):
+    here = Project(Path(world["repo"]))
     yield here
     here.ask.close()
 
 
-def asked(hall: Hall) -> WorkflowProfile:
-    return load_profile("mine", hall.root, lambda _: True, hall.ask)
+def asked(project: Project) -> WorkflowProfile:
+    return load_profile("mine", project.root, lambda _: True, project.ask)
 
 
-def printed(hall: Hall) -> str:
-    (spool,) = hall._own_work_folder.glob("workers/profile-mine-*/out")
+def printed(project: Project) -> str:
+    (spool,) = project._own_work_folder.glob("workers/profile-mine-*/out")
     return spool.read_text()
 
 
 # -- what it reaches ------------------------------------------------------------------------------
 
 
-def attempts(world: dict, hall: Hall, names: list[str]) -> dict[str, str]:
+def attempts(world: dict, project: Project, names: list[str]) -> dict[str, str]:
     folder = prompting(
         Path(world["repo"]),
         "sys.path.insert(0, str(Path(__file__).parent))",
@@ -88,20 +88,20 @@ def attempts(world: dict, hall: Hall, names: list[str]) -> dict[str, str]:
         "return PromptPlan(json.dumps(inside.main(told['world'], told['names'])))",
     )
     shutil.copy(Path(__file__).with_name("inside.py"), folder)
-    spool = str(hall._own_work_folder / "workers/profile-mine-1")
+    spool = str(project._own_work_folder / "workers/profile-mine-1")
     (folder / "told.json").write_text(json.dumps({"world": world | {"spool": spool}, "names": names}))
-    return json.loads(asked(hall).plan_prompt(CYCLE).text)
+    return json.loads(asked(project).plan_prompt(CYCLE).text)
 
 
 @needs_landlock
-def test_no_escape_succeeds_from_a_profile(world, hall):
-    got = attempts(world, hall, tried_in("all"))
+def test_no_escape_succeeds_from_a_profile(world, project):
+    got = attempts(world, project, tried_in("all"))
     left = got.pop("an open file that the driver left")
     assert left.count("pipe:") == left.count("PosixPath") == 2  # its questions and its answers
     assert got == {}
 
 
-def test_without_the_sandbox_they_would(world, hall, monkeypatch):
+def test_without_the_sandbox_they_would(world, project, monkeypatch):
     monkeypatch.setenv("RONDEL_SANDBOX", "none")
     names = [
         "a line in ~/.bashrc",
@@ -109,13 +109,13 @@ def test_without_the_sandbox_they_would(world, hall, monkeypatch):
         "a decision of the session",
         "the repository's settings",
     ]
-    assert set(attempts(world, hall, names)) == set(names)
+    assert set(attempts(world, project, names)) == set(names)
 
 
 @needs_landlock
-def test_it_cannot_change_itself_and_has_a_temporary_folder(hall):
+def test_it_cannot_change_itself_and_has_a_temporary_folder(project):
     folder = prompting(
-        hall.root,
+        project.root,
         "import tempfile",
         "Path(tempfile.gettempdir(), 'mine').write_text('x')",
         "try: Path(__file__).write_text('')",
@@ -123,15 +123,15 @@ def test_it_cannot_change_itself_and_has_a_temporary_folder(hall):
         "return PromptPlan('changed')",
     )
     before = (folder / "profile.py").read_text()
-    said = asked(hall).plan_prompt(CYCLE).text
+    said = asked(project).plan_prompt(CYCLE).text
     assert said.startswith("PermissionError ")
     assert os.environ["HOME"] not in said
     assert (folder / "profile.py").read_text() == before
 
 
-def test_what_it_starts_ends_with_the_run(hall):
+def test_what_it_starts_ends_with_the_run(project):
     prompting(
-        hall.root,
+        project.root,
         "if not os.fork():",
         "    os.setsid()",
         "    if not os.fork():",
@@ -140,9 +140,9 @@ def test_what_it_starts_ends_with_the_run(hall):
         "os.wait()",
         "return PromptPlan(str(os.getpid()))",
     )
-    pid = int(asked(hall).plan_prompt(CYCLE).text)
+    pid = int(asked(project).plan_prompt(CYCLE).text)
     (daemon,) = [p for p in Path("/proc").glob("[0-9]*") if _is_marked(p) and p.name != str(pid)]
-    hall.ask.close()
+    project.ask.close()
     assert not daemon.exists()
 
 
@@ -159,9 +159,9 @@ def test_a_driver_that_dies_leaves_no_process(world):
     repo = Path(world["repo"])
     prompting(repo, "return PromptPlan(str(os.getpid()))")
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom rondel.api import Hall\n"
+        "import os, sys\nfrom pathlib import Path\nfrom rondel.project import Project\n"
         "from sandbox.test_profiles import CYCLE, asked\n"
-        f"here = Hall(Path({str(repo)!r}))\n"
+        f"here = Project(Path({str(repo)!r}))\n"
         "print(asked(here).plan_prompt(CYCLE).text, flush=True)\nos.kill(os.getpid(), 9)\n"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
@@ -179,28 +179,28 @@ def is_gone(pid: int) -> bool:
 # -- what it answers ------------------------------------------------------------------------------
 
 
-def test_nothing_of_it_is_imported_into_the_driver(hall):
-    prompting(hall.root, "return PromptPlan(str(os.getpid()))")
-    assert int(asked(hall).plan_prompt(CYCLE).text) != os.getpid()
+def test_nothing_of_it_is_imported_into_the_driver(project):
+    prompting(project.root, "return PromptPlan(str(os.getpid()))")
+    assert int(asked(project).plan_prompt(CYCLE).text) != os.getpid()
     assert not [name for name in sys.modules if name.startswith("rondel_profile_")]
 
 
-def test_a_session_imports_it_once_and_asks_each_thing_once(hall):
+def test_a_session_imports_it_once_and_asks_each_thing_once(project):
     head = f"{HEAD}print('imported')\n"
-    prompting(hall.root, "print('asked')", "return PromptPlan(cycle.context['entity'])", head=head)
+    prompting(project.root, "print('asked')", "return PromptPlan(cycle.context['entity'])", head=head)
     for _ in range(3):
-        assert asked(hall).plan_prompt(CYCLE).text == "X"
-    assert asked(hall).get_cycles({"scope": "main"}) == [CycleConfig("main", "main")]
-    hall.ask.close()
-    assert printed(hall).split() == ["imported", "asked"]
+        assert asked(project).plan_prompt(CYCLE).text == "X"
+    assert asked(project).get_cycles({"scope": "main"}) == [CycleConfig("main", "main")]
+    project.ask.close()
+    assert printed(project).split() == ["imported", "asked"]
 
 
-def test_a_changed_file_is_another_program_and_a_changed_text_another_question(hall):
-    folder = prompting(hall.root, "return PromptPlan(Path(__file__).with_name('a.md').read_text())")
+def test_a_changed_file_is_another_program_and_a_changed_text_another_question(project):
+    folder = prompting(project.root, "return PromptPlan(Path(__file__).with_name('a.md').read_text())")
     (folder / "a.md").write_text("one")
-    assert asked(hall).plan_prompt(CYCLE).text == "one"
+    assert asked(project).plan_prompt(CYCLE).text == "one"
     (folder / "a.md").write_text("two")
-    assert asked(hall).plan_prompt(CYCLE).text == "two"
+    assert asked(project).plan_prompt(CYCLE).text == "two"
 
 
 class _Files:
@@ -212,14 +212,14 @@ class _Files:
         return self.texts[name]
 
 
-def test_only_the_texts_that_it_uses_are_read_and_a_changed_one_counts(hall):
-    prompting(hall.root, 'return PromptPlan(f\'{len(cycle.code)} {cycle.code["a"]} {"c" in cycle.code}\')')
+def test_only_the_texts_that_it_uses_are_read_and_a_changed_one_counts(project):
+    prompting(project.root, 'return PromptPlan(f\'{len(cycle.code)} {cycle.code["a"]} {"c" in cycle.code}\')')
     files = _Files(a="first", b="unused")
     seen = {"a": "a", "b": "b"}
 
     def ask() -> str:
         code = LazyFiles(files.text, seen, 1000)
-        return asked(hall).plan_prompt(CycleContext("m", "m", WorkflowPhase.REVIEW, 1, {}, code=code)).text
+        return asked(project).plan_prompt(CycleContext("m", "m", WorkflowPhase.REVIEW, 1, {}, code=code)).text
 
     assert ask() == "2 first False"
     files.texts["a"] = "second"
@@ -227,22 +227,22 @@ def test_only_the_texts_that_it_uses_are_read_and_a_changed_one_counts(hall):
     assert set(files.read) == {"a"}
 
 
-def test_bytecode_of_the_repository_does_not_run(hall):
+def test_bytecode_of_the_repository_does_not_run(project):
     """What lies in `__pycache__` is not part of what the person consented to."""
-    folder = prompting(hall.root, "return PromptPlan('evil')")
+    folder = prompting(project.root, "return PromptPlan('evil')")
     cached = folder / f"__pycache__/profile.{sys.implementation.cache_tag}.pyc"
     unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(str(folder / "profile.py"), str(cached), invalidation_mode=unchecked)
-    prompting(hall.root, "return PromptPlan('good')")
-    assert asked(hall).plan_prompt(CYCLE).text == "good"
+    prompting(project.root, "return PromptPlan('good')")
+    assert asked(project).plan_prompt(CYCLE).text == "good"
 
 
-def test_a_link_to_a_profile_is_refused(hall, tmp_path):
-    folder = prompting(hall.root, "return PromptPlan('x')")
+def test_a_link_to_a_profile_is_refused(project, tmp_path):
+    folder = prompting(project.root, "return PromptPlan('x')")
     folder.rename(tmp_path / "elsewhere")
     folder.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RondelError, match=r"profile\.py is reached through a link"):
-        asked(hall).plan_prompt(CYCLE)
+        asked(project).plan_prompt(CYCLE)
 
 
 @pytest.mark.parametrize(
@@ -267,9 +267,9 @@ def test_a_link_to_a_profile_is_refused(hall, tmp_path):
         ("l = []; l.append(l); return PromptPlan(l)", "Circular reference"),
     ],
 )
-def test_a_hook_that_gives_no_answer_is_an_error_that_names_it(hall, monkeypatch, line, words):
-    prompting(hall.root, line)
-    mine = asked(hall)
+def test_a_hook_that_gives_no_answer_is_an_error_that_names_it(project, monkeypatch, line, words):
+    prompting(project.root, line)
+    mine = asked(project)
     assert mine.get_cycles({}) == [CycleConfig("main", "main")]  # it is started: its time is for the hook
     with monkeypatch.context() as patched:
         patched.setattr(workers, "ANSWER_S", 1.0)
@@ -304,46 +304,46 @@ def number():
         (60, "'a'", ""),
     ],
 )
-def test_what_it_wants_to_read_has_bounds(hall, monkeypatch, times, wanted, words):
+def test_what_it_wants_to_read_has_bounds(project, monkeypatch, times, wanted, words):
     """The driver keeps the name of each, to know when the answer is another one."""
     monkeypatch.setattr(workers, "WANTS_MAX", 50, raising=False)
-    prompting(hall.root, WANTS.format(times=times, wanted=wanted), "return PromptPlan('x')", head=NUMBER)
+    prompting(project.root, WANTS.format(times=times, wanted=wanted), "return PromptPlan('x')", head=NUMBER)
     with pytest.raises(RondelError, match=words) if words else nullcontext():
-        assert asked(hall).plan_prompt(CYCLE).text == "x"
+        assert asked(project).plan_prompt(CYCLE).text == "x"
 
 
-def test_answers_that_are_kept_have_a_bound(hall, monkeypatch):
+def test_answers_that_are_kept_have_a_bound(project, monkeypatch):
     monkeypatch.setattr(workers, "KNOWN_MAX", 5000, raising=False)
-    prompting(hall.root, "return PromptPlan(str(cycle.iteration) + 'x' * 2000)")
+    prompting(project.root, "return PromptPlan(str(cycle.iteration) + 'x' * 2000)")
     for n in (1, 2, 3, 4, 1):
         cycle = CycleContext("main", "main", WorkflowPhase.PLAN, n, {})
-        assert asked(hall).plan_prompt(cycle).text.startswith(str(n))
-    assert sum(len(json.dumps(known.answer)) for known in hall.ask._known.values()) <= 5000
+        assert asked(project).plan_prompt(cycle).text.startswith(str(n))
+    assert sum(len(json.dumps(known.answer)) for known in project.ask._known.values()) <= 5000
 
 
-def test_what_it_prints_is_no_answer(hall):
+def test_what_it_prints_is_no_answer(project):
     forged = json.dumps({"number": "x", "answer": "forged"})
-    prompting(hall.root, f"print({forged!r}, flush=True)", "return PromptPlan('true')")
-    assert asked(hall).plan_prompt(CYCLE).text == "true"
-    hall.ask.close()
-    assert "forged" in printed(hall)
+    prompting(project.root, f"print({forged!r}, flush=True)", "return PromptPlan('true')")
+    assert asked(project).plan_prompt(CYCLE).text == "true"
+    project.ask.close()
+    assert "forged" in printed(project)
 
 
-def test_an_answer_to_another_question_is_none(hall):
+def test_an_answer_to_another_question_is_none(project):
     prompting(
-        hall.root,
+        project.root,
         'os.write(int(sys.argv[2]), b\'{"number": "0", "answer": "forged"}\\n\')',
         "return PromptPlan('true')",
     )
     with pytest.raises(
         RondelError, match="plan_prompt of profile mine: it answered with something that is no"
     ):
-        asked(hall).plan_prompt(CYCLE)
+        asked(project).plan_prompt(CYCLE)
 
 
-def test_one_that_was_ended_between_two_questions_is_started_again(hall):
-    prompting(hall.root, "return PromptPlan(str(os.getpid()))")
-    mine = asked(hall)
+def test_one_that_was_ended_between_two_questions_is_started_again(project):
+    prompting(project.root, "return PromptPlan(str(os.getpid()))")
+    mine = asked(project)
     first = int(mine.plan_prompt(CYCLE).text)
     os.kill(first, 9)
     assert is_gone(first)
@@ -351,36 +351,36 @@ def test_one_that_was_ended_between_two_questions_is_started_again(hall):
     assert int(mine.plan_prompt(other).text) != first
 
 
-def test_two_runs_at_once_have_a_process_each(world, hall):
-    prompting(hall.root, "return PromptPlan(str(os.getpid()))")
-    another = Hall(hall.root)
+def test_two_runs_at_once_have_a_process_each(world, project):
+    prompting(project.root, "return PromptPlan(str(os.getpid()))")
+    another = Project(project.root)
     try:
-        assert asked(hall).plan_prompt(CYCLE).text != asked(another).plan_prompt(CYCLE).text
+        assert asked(project).plan_prompt(CYCLE).text != asked(another).plan_prompt(CYCLE).text
     finally:
         another.ask.close()
 
 
-def test_a_context_that_will_not_do_is_said_in_the_profiles_words(hall):
+def test_a_context_that_will_not_do_is_said_in_the_profiles_words(project):
     profile(
-        hall.root,
+        project.root,
         "def get_cycles(self, context):\n    raise ValueError('no scope')\n"
         "def plan_prompt(self, cycle):\n    return PromptPlan('x')",
     )
     with pytest.raises(UsageError, match="profile mine: no scope"):
-        start(hall.root, GenerateOptions("mine", {}), admits=lambda _: True, ask=hall.ask)
+        start(project.root, GenerateOptions("mine", {}), admits=lambda _: True, ask=project.ask)
 
 
-def test_only_showing_a_profile_starts_nothing(hall):
-    prompting(hall.root, "return PromptPlan('x')")
+def test_only_showing_a_profile_starts_nothing(project):
+    prompting(project.root, "return PromptPlan('x')")
     done = subprocess.run(
         [sys.executable, "-m", "rondel", "generate", "profile", "show", "mine"],
-        cwd=hall.root,
+        cwd=project.root,
         capture_output=True,
         text=True,
         check=False,
     )
     assert "a program of this repository" in done.stdout
-    assert not (hall._own_work_folder / "workers").exists()
+    assert not (project._own_work_folder / "workers").exists()
 
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
@@ -388,12 +388,12 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entity=TEXT, response=TEXT, code=st.dictionaries(TEXT, TEXT, max_size=3))
-def test_whatever_a_phase_holds_reaches_the_profile_as_it_is(hall, entity, response, code):
-    if not (hall.root / ".aiwf/profiles/mine/profile.py").exists():
+def test_whatever_a_phase_holds_reaches_the_profile_as_it_is(project, entity, response, code):
+    if not (project.root / ".aiwf/profiles/mine/profile.py").exists():
         lines = ("found = {**cycle.context, 'response': cycle.response, 'code': dict(cycle.code)}",)
-        prompting(hall.root, *lines, "return PromptPlan(json.dumps(found))")
+        prompting(project.root, *lines, "return PromptPlan(json.dumps(found))")
     cycle = CycleContext("m", "m", WorkflowPhase.REVIEW, 1, {"entity": entity}, code=code, response=response)
-    made = asked(hall).plan_prompt(cycle)
+    made = asked(project).plan_prompt(cycle)
     assert isinstance(made, PromptPlan)
     assert json.loads(made.text) == {
         "entity": entity,

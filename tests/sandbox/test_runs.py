@@ -13,7 +13,7 @@ import pytest
 from rondel.agents.workspaces import Workspaces
 from rondel.errors import RondelError, UsageError
 from rondel.sandbox import box, landlock
-from support.doors import rondel
+from support.cli import rondel
 from support.repos import GIT_ENV, repository
 
 needs_landlock = pytest.mark.skipif(not box.holds(), reason="this kernel has no Landlock to hold anything")

@@ -17,7 +17,7 @@ import pytest
 from rondel.errors import RondelError
 from rondel.model.changes import Edit, Write
 from rondel.store import disk, documents, files, logs
-from rondel.store.changes import carry_out
+from rondel.store.changes import write_changes
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease, holder
 from rondel.store.snapshot import DiskSnapshot
@@ -232,7 +232,7 @@ def test_a_folder_we_may_only_read_is_an_error_and_stays_as_it_was(open_folder: 
         with pytest.raises(RondelError, match=r"s\.json.*permission denied"):
             files.write(folder / "s.json", b"x")
         with pytest.raises(RondelError, match="permission denied"):
-            carry_out(folder, [Edit("s.json", lambda d: {**d, "x": 1})])
+            write_changes(folder, [Edit("s.json", lambda d: {**d, "x": 1})])
 
     folder.chmod(0o555)
     assert as_nobody(work) == 0
@@ -280,7 +280,7 @@ def test_a_name_the_disk_does_not_take_is_an_error_and_not_a_traceback(name: str
     with pytest.raises(RondelError):
         files.write(tmp_path / name, b"")
     with pytest.raises(RondelError):
-        carry_out(tmp_path, [Write(name, b"")])
+        write_changes(tmp_path, [Write(name, b"")])
     assert DiskSnapshot(tmp_path).data(name) is None
     assert os.listdir(tmp_path) == []
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from rondel.errors import DamagedFile, LostLease, RondelError, UnsafePath
 from rondel.model.changes import Append, Aside, Change, Edit, Write
 from rondel.store import files, ours
-from rondel.store.changes import carry_out
+from rondel.store.changes import write_changes
 from support.lines import read_lines
 
 
 def test_changes_are_carried_out_in_order_with_the_folders_they_need(tmp_path: Path):
-    carry_out(
+    write_changes(
         tmp_path,
         [
             Write("a/b/c.md", b"one"),
@@ -33,7 +33,7 @@ def test_changes_are_carried_out_in_order_with_the_folders_they_need(tmp_path: P
 
 def test_whoever_carries_them_out_hears_what_was_touched(tmp_path: Path):
     heard: list[tuple[str, bytes | None]] = []
-    carry_out(
+    write_changes(
         tmp_path,
         [
             Write("a", b"one"),
@@ -61,7 +61,7 @@ def test_a_lost_lease_stops_before_the_next_change(tmp_path: Path):
             raise LostLease("gone")
 
     with pytest.raises(LostLease):
-        carry_out(tmp_path, [Write(name, b"") for name in "abc"], guard=guard)
+        write_changes(tmp_path, [Write(name, b"") for name in "abc"], guard=guard)
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
 
@@ -83,7 +83,7 @@ def test_no_change_leaves_the_session_folder(path: str, kind: str, tmp_path: Pat
         "to": Aside("here", path),
     }[kind]
     with pytest.raises(UnsafePath):
-        carry_out(session, [change])
+        write_changes(session, [change])
     assert os.listdir(tmp_path) == ["session"]
     assert os.listdir(session) == ["here"]
 
@@ -100,7 +100,7 @@ def test_no_change_goes_through_a_link_out(tmp_path: Path):
         Edit("out.json", lambda d: {**d, "x": 1}),
         Write("out.json", b""),
     ):
-        carry_out(session, [change])
+        write_changes(session, [change])
     assert os.listdir(tmp_path / "elsewhere") == []
     kept = session / ".rondel/aside"
     assert os.readlink(kept / "out.damaged-1") == str(tmp_path / "elsewhere")
@@ -111,7 +111,7 @@ def test_no_change_goes_through_a_link_out(tmp_path: Path):
 def test_a_link_from_one_document_to_another_is_put_aside(tmp_path: Path):
     (tmp_path / "real").mkdir()
     (tmp_path / "notes").symlink_to("real")
-    carry_out(tmp_path, [Write("notes/a.md", b"a")])
+    write_changes(tmp_path, [Write("notes/a.md", b"a")])
     assert os.listdir(tmp_path / "real") == []
     assert (tmp_path / "notes/a.md").read_bytes() == b"a"
     assert os.readlink(tmp_path / ".rondel/aside/notes.damaged-1") == "real"
@@ -120,21 +120,21 @@ def test_a_link_from_one_document_to_another_is_put_aside(tmp_path: Path):
 def test_the_files_beside_a_session_belong_to_it(tmp_path: Path):
     session = tmp_path / "x.progress"
     session.mkdir()
-    carry_out(session, [Edit("../x.json", lambda d: {**d, "x": 1})], beside=frozenset({"x.json"}))
+    write_changes(session, [Edit("../x.json", lambda d: {**d, "x": 1})], beside=frozenset({"x.json"}))
     assert sorted(os.listdir(tmp_path)) == ["x.json", "x.progress"]
 
 
 def test_runtime_state_is_kept_out_of_git_from_the_first_file_on(tmp_path: Path):
-    carry_out(tmp_path, [Write("spec.md", b"")])
+    write_changes(tmp_path, [Write("spec.md", b"")])
     assert not (tmp_path / ".rondel").exists()
-    carry_out(tmp_path, [Write(".rondel/request-1.json", b"{}")])
+    write_changes(tmp_path, [Write(".rondel/request-1.json", b"{}")])
     assert (tmp_path / ".rondel" / ".gitignore").read_bytes() == ours.IGNORED
 
 
 def test_a_damaged_document_stops_the_changes_before_it_is_touched(tmp_path: Path):
     (tmp_path / "s.json").write_text("{")
     with pytest.raises(DamagedFile):
-        carry_out(tmp_path, [Write("a", b""), Edit("s.json", lambda d: {**d, "x": 1}), Write("b", b"")])
+        write_changes(tmp_path, [Write("a", b""), Edit("s.json", lambda d: {**d, "x": 1}), Write("b", b"")])
     assert sorted(os.listdir(tmp_path)) == ["a", "s.json"]
     assert (tmp_path / "s.json").read_text() == "{"
 
@@ -142,7 +142,7 @@ def test_a_damaged_document_stops_the_changes_before_it_is_touched(tmp_path: Pat
 def test_an_aside_that_would_hide_another_file_leaves_both(tmp_path: Path):
     files.write(tmp_path / "a", b"a")
     files.write(tmp_path / "b", b"b")
-    carry_out(tmp_path, [Aside("a", "b")])
+    write_changes(tmp_path, [Aside("a", "b")])
     assert (tmp_path / "a").read_bytes() == b"a"
     assert (tmp_path / "b").read_bytes() == b"b"
 
@@ -165,7 +165,7 @@ def test_carried_out_twice_is_carried_out_once(
     folder = tmp_path_factory.mktemp("twice")
     found = []
     for _ in range(2):
-        carry_out(folder, changes)
+        write_changes(folder, changes)
         found.append({str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()})
     assert found[0] == found[1]
 
@@ -185,11 +185,11 @@ def test_moving_aside_and_writing_carried_out_twice_is_carried_out_once(
     files.write(tmp_path / "old", b"old")
     found = []
     for _ in range(2):
-        carry_out(tmp_path, changes)
+        write_changes(tmp_path, changes)
         found.append({p.name: p.read_bytes() for p in tmp_path.iterdir()})
     assert found[0] == found[1]
 
 
 def test_a_line_with_a_break_is_refused_with_its_log_named(tmp_path: Path):
     with pytest.raises(RondelError, match=r"x\.log.*line break"):
-        carry_out(tmp_path, [Append("x.log", "a\nb")])
+        write_changes(tmp_path, [Append("x.log", "a\nb")])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rondel.model.changes import Append, Aside, Change, Edit, Write
 from rondel.store import documents, files, logs
-from rondel.store.changes import carry_out
+from rondel.store.changes import write_changes
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease, holder
 from rondel.store.snapshot import DiskSnapshot
@@ -58,11 +58,11 @@ CASES = {
         {"s.json": b'{"x": 1}'},
         lambda f: documents.edit(f / "s.json", lambda d: {**d, "y": 2}, log=f / "deep" / "s.ndjson"),
     ),
-    "a file moved aside": Case({"a": b"draft"}, lambda f: carry_out(f, [Aside("a", "old/a")])),
-    "a folder moved aside": Case({"a/b": b"draft"}, lambda f: carry_out(f, [Aside("a", "a.old")])),
+    "a file moved aside": Case({"a": b"draft"}, lambda f: write_changes(f, [Aside("a", "old/a")])),
+    "a folder moved aside": Case({"a/b": b"draft"}, lambda f: write_changes(f, [Aside("a", "a.old")])),
     "the changes of an action": Case(
         {"state.json": b'{"phase": 1}', "spec.md": b"draft 1"},
-        lambda f: carry_out(
+        lambda f: write_changes(
             f,
             [
                 Aside("spec.md", "spec.rejected-1.md"),
@@ -210,8 +210,8 @@ def test_any_changes_killed_anywhere_any_number_of_times_end_where_no_kill_would
         {"draft.md": b"first", "state.json": json.dumps({"phase": 1, "ours": [1]}).encode()}, lambda _: None
     )
     goal, folder = case.prepare(root / "goal"), case.prepare(root / "killed")
-    carry_out(goal, changes)
+    write_changes(goal, changes)
     for number in points:
-        killed_at(number, lambda: carry_out(folder, changes))
-    assert in_child(lambda: carry_out(folder, changes)) == 0
+        killed_at(number, lambda: write_changes(folder, changes))
+    assert in_child(lambda: write_changes(folder, changes)) == 0
     assert {p: d for p, d in tree(folder).items() if ".torn-" not in p} == tree(goal)

@@ -17,7 +17,7 @@ import pytest
 from rondel.errors import Held, LostLease
 from rondel.model.changes import Write
 from rondel.store import disk, ours
-from rondel.store.changes import carry_out
+from rondel.store.changes import write_changes
 from rondel.store.lease import Lease, holder
 from rondel.testing.faults import in_child, points_of
 
@@ -118,8 +118,8 @@ def test_a_driver_that_was_replaced_writes_nothing_more(run: Path, tmp_path: Pat
     with Lease.take(run, "review:x", command="the new one") as new:
         new.check()
         with pytest.raises(LostLease, match="the new one"):
-            carry_out(tmp_path, [Write("a", b"old driver")], guard=old.check)
-        carry_out(tmp_path, [Write("a", b"new driver")], guard=new.check)
+            write_changes(tmp_path, [Write("a", b"old driver")], guard=old.check)
+        write_changes(tmp_path, [Write("a", b"new driver")], guard=new.check)
     assert (tmp_path / "a").read_bytes() == b"new driver"
     old.release()
 

@@ -24,7 +24,7 @@ from rondel.agents import reaper
 from rondel.errors import DamagedFile, RondelError
 from rondel.model.changes import Append, Aside, Edit, Keep, Write
 from rondel.store import disk, documents, files, lease, logs, ours
-from rondel.store.changes import carry_out
+from rondel.store.changes import write_changes
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
 from rondel.store.locks import locked
@@ -161,7 +161,7 @@ def test_a_folder_that_becomes_a_link_at_any_moment_leads_nobody_out(tmp_path, w
             seen |= {known.data("docs/secret"), *known.names("docs")}
             for change in CHANGES:
                 try:
-                    carry_out(session, [change])
+                    write_changes(session, [change])
                 except (RondelError, files.Changed):
                     refused += 1
             for operation in OPERATIONS[:-1]:

@@ -12,7 +12,7 @@ import pytest
 
 from rondel.agents import process
 from rondel.engine import collected, perform
-from rondel.engine.look import RepositoryLook
+from rondel.engine.look import DiskReader
 from rondel.store import documents, files
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.feature import hook
@@ -30,7 +30,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "a tail": lambda folder: process.tail(folder, "x.json"),
     "a command's output": lambda folder: perform._read(folder / "x.json"),
     "a command's file": lambda folder: collected._one(folder, "x.json"),
-    "a look": lambda folder: RepositoryLook(folder, lambda: None).file("x.json", 50_000_000),  # type: ignore[arg-type,return-value]
+    "a look": lambda folder: DiskReader(folder, lambda: None).file("x.json", 50_000_000),  # type: ignore[arg-type,return-value]
     "a changed file": lambda folder: checks._read(folder, "x.json"),
     "a hook": lambda folder: hook._read(str(folder / "x.json")),
 }

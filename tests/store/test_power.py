@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rondel.model import doclog
 from rondel.model.changes import Append, Aside, Change, Edit, Write
 from rondel.store import disk, documents, files, logs
-from rondel.store.changes import carry_out
+from rondel.store.changes import write_changes
 from rondel.store.journal import Journal
 from rondel.store.lease import Lease
 from rondel.testing import faults
@@ -151,7 +151,7 @@ def test_an_edited_document_and_its_log_survive(root: Path, tmp_path: Path):
 
 def test_a_file_moved_aside_survives_under_its_new_name_alone(root: Path, tmp_path: Path):
     (root / "a").write_bytes(b"draft")
-    left = after_power_loss(root, tmp_path / "left", lambda: carry_out(root, [Aside("a", "old/a")]))
+    left = after_power_loss(root, tmp_path / "left", lambda: write_changes(root, [Aside("a", "old/a")]))
     assert not (left / "a").exists()
     assert (left / "old" / "a").read_bytes() == b"draft"
 
@@ -207,24 +207,24 @@ def test_changes_cut_short_anywhere_are_whole_and_going_on_ends_where_no_loss_wo
     """Whatever of the things that were not yet durable came through, in whatever order."""
     base = tmp_path_factory.mktemp("power")
     root, left, goal = _session(base / "root"), base / "left", _session(base / "goal")
-    carry_out(goal, CHANGES)
+    write_changes(goal, CHANGES)
     with power_disk(root) as mine:
         crash = lambda: mine.crash(left, lambda what: data.draw(st.booleans(), label=what))  # noqa: E731
         disk.point = cut_at(number, crash)
         try:
-            carry_out(root, CHANGES)
+            write_changes(root, CHANGES)
             crash()
         except PowerCut:
             pass
     _assert_whole(_tree(left), _tree(goal))
     files._swept.clear()  # another process goes on
-    carry_out(left, CHANGES)
+    write_changes(left, CHANGES)
     assert {p: d for p, d in _tree(left).items() if ".torn-" not in p} == _tree(goal)
 
 
 def test_what_a_killed_driver_left_lasts_once_another_one_relies_on_it(tmp_path: Path):
     goal = _session(tmp_path / "goal")
-    carry_out(goal, CHANGES)
+    write_changes(goal, CHANGES)
     noted, left = tmp_path / "model", tmp_path / "left"
     for number in itertools.count(1):
         root = _session(tmp_path / f"root-{number}")
@@ -233,14 +233,14 @@ def test_what_a_killed_driver_left_lasts_once_another_one_relies_on_it(tmp_path:
             mine = disk.current = PowerDisk(root)
             note = lambda: noted.write_bytes(pickle.dumps(mine))  # noqa: E731
             faults.die_at(number, before=note)
-            carry_out(root, CHANGES, guard=Lease.take(root / ".rondel" / "run", "review:x").check)
+            write_changes(root, CHANGES, guard=Lease.take(root / ".rondel" / "run", "review:x").check)
             note()
 
         status = faults.in_child(first)
         assert status in (0, -signal.SIGKILL)
         with power_disk(root, pickle.loads(noted.read_bytes())) as mine:
             with Lease.take(root / ".rondel" / "run", "review:x") as lease:
-                carry_out(root, CHANGES, guard=lease.check)
+                write_changes(root, CHANGES, guard=lease.check)
             mine.crash(left)
         found = {
             p: d for p, d in _tree(left).items() if not p.startswith(".rondel/run/") and ".torn-" not in p

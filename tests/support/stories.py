@@ -17,10 +17,10 @@ from importlib import resources
 from pathlib import Path
 from unittest import mock
 
-from rondel.api import Hall
 from rondel.cli import demo_generate
 from rondel.cli.main import main
 from rondel.model.workflow import SessionRef
+from rondel.project import Project
 from rondel.testing.kills import ID, TIME, content
 from rondel.workflows.cycle import layout
 from support.person import YES
@@ -166,7 +166,7 @@ class Story:
 
     @property
     def ref(self) -> SessionRef:
-        (found,) = Hall(self.root).sessions(self.workflow)
+        (found,) = Project(self.root).sessions(self.workflow)
         return found
 
     @property

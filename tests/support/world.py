@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rondel.testing.scripted import run_of
-from support.doors import RONDEL
+from support.cli import RONDEL
 from support.follow import Printed, typed
 from support.person import YES
 

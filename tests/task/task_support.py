@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from rondel.agents.base import Request
-from rondel.api import Hall
 from rondel.engine.driver import Report
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.workflow import SessionRef
+from rondel.project import Project
 from rondel.testing import scripted
 from rondel.workflows.task import files, read
 from rondel.workflows.task.analysing import waiting_in
@@ -84,9 +84,9 @@ class Scripted(scripted.Scripted):
     answer: scripted.Answer = lambda _: REPORT
 
 
-def hall(root: Path, agent: Scripted | None = None) -> Hall:
+def project(root: Path, agent: Scripted | None = None) -> Project:
     chosen = agent or Scripted()
-    return Hall(root, workflows={"task": TaskWorkflow()}, build=lambda _: chosen)
+    return Project(root, workflows={"task": TaskWorkflow()}, build=lambda _: chosen)
 
 
 def session(root: Path, tasks: list[dict], topic: str = "The topic") -> SessionRef:
@@ -105,7 +105,7 @@ def put_identity(root: Path, ref: SessionRef, name: str = "0123456789abcdef") ->
 
 
 def run(
-    here: Hall,
+    here: Project,
     ref: SessionRef,
     *,
     jobs: int = 4,
@@ -119,7 +119,7 @@ def run(
 
 def allow_all(root: Path, ref: SessionRef) -> None:
     found = waiting_in(files.state_of(root, ref).tasks.values(), frozenset())
-    Hall(root).allow({one.digest: one.command for one in found})
+    Project(root).allow({one.digest: one.command for one in found})
 
 
 def statuses(root: Path, ref: SessionRef) -> dict[str, str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from task_support import (
     REPORT,
     Scripted,
-    hall,
+    project,
     put_identity,
     repository,
     run,
@@ -110,7 +110,7 @@ def test_a_running_driver_does_not_believe_an_agent_that_completes_the_others(ro
         return REPORT
 
     agent = Scripted(answer)
-    here = hall(root, agent)
+    here = project(root, agent)
     assert run(here, ref).exit_code == 0
     assert [task_id(r) for r in agent.seen] == ["IMPL-1", "IMPL-2", "IMPL-3"]
     assert sorted(p.name for p in (root / "out").iterdir()) == ["IMPL-1", "IMPL-2", "IMPL-3"]
@@ -133,7 +133,7 @@ def test_a_run_says_what_it_does_not_believe(root):
         def tick(self, *_):
             pass
 
-    here = hall(root, Scripted(seconds=0.01))
+    here = project(root, Scripted(seconds=0.01))
     here.ask_for(ref, {"kind": "run", "target": "main", "checks": "", "tasks": []})
     here.drive(ref, view=View())
     assert ("problem", ".task/IMPL-1.json") in said
@@ -142,7 +142,7 @@ def test_a_run_says_what_it_does_not_believe(root):
 def test_what_the_engine_completed_stays_completed(root):
     ref = session(root, chain())
     put_identity(root, ref)
-    here = hall(root)
+    here = project(root)
     assert run(here, ref).exit_code == 0
     found = files.state_of(root, ref)
     assert found.all_completed
@@ -153,7 +153,7 @@ def test_what_the_engine_completed_stays_completed(root):
 def test_a_mark_fits_no_other_task_and_no_other_session(root):
     ref = session(root, chain())
     put_identity(root, ref)
-    here = hall(root)
+    here = project(root)
     run(here, ref, only=("IMPL-1",))
     folder = root / ref.folder / ".task"
     done = json.loads((folder / "IMPL-1.json").read_text())
@@ -173,7 +173,7 @@ def test_a_completed_task_that_is_set_to_pending_is_asked_anew(root):
     ref = session(root, chain()[:1])
     put_identity(root, ref)
     agent = Scripted()
-    here = hall(root, agent)
+    here = project(root, agent)
     run(here, ref)
     path = root / ref.folder / ".task/IMPL-1.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "status": "pending"}))

@@ -10,7 +10,7 @@ import signal
 
 from hypothesis import given
 from hypothesis import strategies as st
-from task_support import hall, repository, run, session, state, task
+from task_support import project, repository, run, session, state, task
 
 from rondel.model.outcomes import Ended, Outcome
 from rondel.testing.faults import die_at, in_child
@@ -99,7 +99,7 @@ def test_no_title_breaks_the_form_of_a_document(title):
 def test_a_hand_edit_of_a_document_is_kept_aside_and_the_document_is_right_again(tmp_path):
     root = repository(tmp_path / "repo")
     ref = session(root, [task("IMPL-1")])
-    here = hall(root)
+    here = project(root)
     (root / ref.folder / "TODO_LIST.md").write_text("my own notes\n")
     assert run(here, ref).exit_code == 0
     assert "- [x] **IMPL-1**" in (root / ref.folder / "TODO_LIST.md").read_text()
@@ -110,7 +110,7 @@ def test_a_hand_edit_of_a_document_is_kept_aside_and_the_document_is_right_again
 def test_what_nobody_touched_is_not_kept_aside(tmp_path):
     root = repository(tmp_path / "repo")
     ref = session(root, [task("IMPL-1"), task("IMPL-2", depends_on=["IMPL-1"])])
-    assert run(hall(root), ref).exit_code == 0
+    assert run(project(root), ref).exit_code == 0
     assert not (root / ref.folder / ".rondel/aside").exists()
 
 
@@ -122,11 +122,11 @@ def test_what_a_killed_run_drew_is_not_taken_for_a_person_s(tmp_path):
 
     def doomed() -> None:
         die_at(1, counts=lambda *_: "- [x] **" in todo.read_text())
-        run(hall(root), ref)
+        run(project(root), ref)
 
     assert in_child(doomed) == -signal.SIGKILL
     (root / ref.folder / ".task/IMPL-3.json").write_text(json.dumps(task("IMPL-3")))
-    assert run(hall(root), ref).exit_code == 0
+    assert run(project(root), ref).exit_code == 0
     assert todo.read_text().count("- [x] **") == 3
     assert not (root / ref.folder / ".rondel/aside").exists()
 
@@ -135,7 +135,7 @@ def test_a_document_is_never_read_back(tmp_path):
     root = repository(tmp_path / "repo")
     ref = session(root, [task("IMPL-1")])
     (root / ref.folder / "TODO_LIST.md").write_text("- [x] **IMPL-1**: done\n")
-    assert hall(root).state(ref).tasks["IMPL-1"].status == "pending"
+    assert project(root).state(ref).tasks["IMPL-1"].status == "pending"
 
 
 def test_an_answer_without_headings_is_what_was_done():

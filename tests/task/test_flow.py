@@ -12,7 +12,7 @@ from task_support import (
     Scripted,
     allow_all,
     git,
-    hall,
+    project,
     repository,
     run,
     session,
@@ -55,7 +55,7 @@ def test_steps_run_in_order_and_later_ones_know_the_outputs_of_earlier_ones(root
         focus_paths=["src", "lib"],
     )
     agent = Scripted()
-    assert run(hall(root, agent), ref).exit_code == 0
+    assert run(project(root, agent), ref).exit_code == 0
     assert output(root, ref, 1, "one") == "a b\n\n"
     assert output(root, ref, 2, "two") == "<a b> IMPL-1 src lib\n"
     assert "> <a b> IMPL-1 src lib" in agent.seen[0].prompt
@@ -69,14 +69,14 @@ def test_the_texts_of_the_approach_are_filled_in_for_the_agent(root):
     ref = session(root, [body])
     allow_all(root, ref)
     agent = Scripted()
-    assert run(hall(root, agent), ref).exit_code == 0
+    assert run(project(root, agent), ref).exit_code == 0
     assert "Use found it in IMPL-1, not [this]" in agent.seen[0].prompt
 
 
 def test_the_agent_gets_the_execution_context(root):
     ref = with_steps(root)
     agent = Scripted()
-    run(hall(root, agent), ref)
+    run(project(root, agent), ref)
     context = json.loads(agent.seen[0].prompt.split("```json\n")[1].split("```")[0])
     assert context["workflow"] == {"session": ref.id, "phase": "IMPLEMENT"}
     assert context["task"]["id"] == "IMPL-1"
@@ -91,7 +91,7 @@ def test_a_step_and_the_agent_share_one_working_copy_and_one_commit(root):
         write_file(request, "own.txt", "x\n")
         return "Done."
 
-    assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert run(project(root, Scripted(answer)), ref).exit_code == 0
     assert git(root, "show", "--name-only", "--format=").split() == ["made.txt", "own.txt"]
 
 
@@ -118,7 +118,7 @@ def test_a_step_sees_its_session_at_the_usual_path_and_nothing_of_it_is_committe
         write_file(request, f"{ref.folder}/workflow-session.json", "{}")
         return "Done."
 
-    assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert run(project(root, Scripted(answer)), ref).exit_code == 0
     assert output(root, ref, 1, "a") == "late\n"
     assert output(root, ref, 2, "b") == "IMPL-1\n"
     assert git(root, "show", "--name-only", "--format=").split() == ["own.txt"]
@@ -133,7 +133,7 @@ def test_a_step_that_is_killed_leaves_no_link_in_the_commit(root, committed):
         write_file(request, "own.txt", "x\n")
         return "Done."
 
-    assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert run(project(root, Scripted(answer)), ref).exit_code == 0
     assert git(root, "show", "--name-only", "--format=").split() == ["own.txt"]
 
 
@@ -143,9 +143,9 @@ def test_a_session_behind_a_committed_link_is_no_session(root, tmp_path):
     (root / ".workflow").symlink_to("elsewhere")
     with_session_in_git(root, ref, committed=True)
     before = git(root, "status", "--porcelain")
-    assert hall(root).sessions() == []
+    assert project(root).sessions() == []
     with pytest.raises(UnsafePath, match="symbolic link"):
-        run(hall(root), ref)
+        run(project(root), ref)
     assert git(root, "status", "--porcelain") == before
 
 
@@ -155,7 +155,7 @@ def test_skip_optional_goes_on_with_an_empty_result(root):
         step("bash(echo half; false)", "one", output_to="first", on_error="skip_optional"),
         step('bash(echo "<[first]>")', "two"),
     )
-    assert run(hall(root), ref).exit_code == 0
+    assert run(project(root), ref).exit_code == 0
     assert output(root, ref, 2, "two") == "<>\n"
 
 
@@ -164,7 +164,7 @@ def test_fail_blocks_the_task_and_says_why(root):
         root, step("bash(echo broken >&2; exit 3)", on_error="fail"), step("bash(touch never)", "b")
     )
     agent = Scripted()
-    assert run(hall(root, agent), ref).exit_code == 1
+    assert run(project(root, agent), ref).exit_code == 1
     assert statuses(root, ref) == {"IMPL-1": "blocked"}
     assert "exit code 3" in error(root, ref)
     assert "broken" in error(root, ref)
@@ -180,7 +180,7 @@ COUNTING = "bash(echo x >> {log}; test $(wc -l < {log}) -ge {wanted})"
 def test_retry_once_really_retries_once(root, tmp_path, wanted, tries, status):
     log = tmp_path / "log"
     ref = with_steps(root, step(COUNTING.format(log=log, wanted=wanted), on_error="retry_once"))
-    run(hall(root), ref)
+    run(project(root), ref)
     assert len(log.read_text().split()) == tries
     assert statuses(root, ref) == {"IMPL-1": status}
 
@@ -194,7 +194,7 @@ def test_manual_intervention_waits_until_a_person_says_go_on_skip_or_fail(
 ):
     log = tmp_path / "log"
     ref = with_steps(root, step(COUNTING.format(log=log, wanted=2), on_error="manual_intervention"))
-    here = hall(root)
+    here = project(root)
     assert run(here, ref).exit_code == 3
     assert here.drive(ref).exit_code == 3
     assert len(log.read_text().split()) == 1
@@ -208,7 +208,7 @@ def test_a_task_that_waits_for_a_person_does_not_hold_up_the_others(root):
     waits = task("IMPL-1", steps=[step("bash(false)", on_error="manual_intervention")], focus_paths=["a"])
     ref = session(root, [waits, task("IMPL-2", focus_paths=["a"])])
     allow_all(root, ref)
-    assert run(hall(root), ref).exit_code == 3
+    assert run(project(root), ref).exit_code == 3
     assert statuses(root, ref) == {"IMPL-1": "active", "IMPL-2": "completed"}
 
 
@@ -229,7 +229,7 @@ def test_a_task_that_waits_for_a_person_does_not_hold_up_the_others(root):
 )
 def test_success_criteria_decide_whether_a_step_succeeded(root, criteria, script, ok):
     ref = with_steps(root, step(f"bash({script})", success_criteria=criteria, on_error="fail"))
-    run(hall(root), ref)
+    run(project(root), ref)
     assert statuses(root, ref) == {"IMPL-1": "completed" if ok else "blocked"}
 
 
@@ -239,7 +239,7 @@ def test_criteria_without_an_exit_code_still_want_zero():
 
 def test_a_step_is_ended_by_its_clock(root):
     ref = with_steps(root, step("bash(sleep 60)", on_error="fail"))
-    assert run(hall(root), ref, step_timeout_s=0.3).exit_code == 1
+    assert run(project(root), ref, step_timeout_s=0.3).exit_code == 1
     assert "not done after 0.3 s" in error(root, ref)
 
 
@@ -252,7 +252,7 @@ def test_a_command_that_calls_an_agent_runs_like_any_other(root, tmp_path):
         step("bash(echo '$(touch PWNED)')", "a", output_to="found"),
         step(f"bash({bin_} --full-auto exec 'Implement: [found]')", "b"),
     )
-    assert run(hall(root), ref).exit_code == 0
+    assert run(project(root), ref).exit_code == 0
     assert output(root, ref, 2, "b") == "agent got: Implement: $(touch PWNED)"
     assert not (root / "PWNED").exists()
 
@@ -260,7 +260,7 @@ def test_a_command_that_calls_an_agent_runs_like_any_other(root, tmp_path):
 def test_a_blocked_task_that_is_tried_again_starts_from_its_first_step(root, tmp_path):
     log = tmp_path / "log"
     ref = with_steps(root, step(COUNTING.format(log=log, wanted=2), on_error="fail"))
-    here = hall(root)
+    here = project(root)
     assert run(here, ref).exit_code == 1
     here.change(ref, reopened(here.state(ref), "IMPL-1", here.look.at, "again"))
     assert run(here, ref).exit_code == 0
@@ -270,7 +270,7 @@ def test_a_blocked_task_that_is_tried_again_starts_from_its_first_step(root, tmp
 def test_unallowed_commands_never_run_and_the_run_says_which_waits(root, tmp_path):
     mark = tmp_path / "ran"
     ref = session(root, [task("IMPL-1", steps=[step(f"bash(touch {mark})")]), task("IMPL-2")])
-    here = hall(root)
+    here = project(root)
     report = run(here, ref)
     assert report.exit_code == 3
     assert f"touch {mark}" in " ".join(report.details)
@@ -285,7 +285,7 @@ def test_a_changed_command_asks_again(root, tmp_path):
     ref = with_steps(root, step("bash(true)"))
     path = root / ref.folder / ".task/IMPL-1.json"
     path.write_text(path.read_text().replace("bash(true)", f"bash(true; touch {tmp_path}/ran)"))
-    assert run(hall(root), ref).exit_code == 3
+    assert run(project(root), ref).exit_code == 3
     assert not (tmp_path / "ran").exists()
 
 
@@ -298,7 +298,7 @@ def test_a_repository_cannot_bring_its_own_permissions(root, tmp_path):
     decisions = root / ref.folder / ".rondel/decisions"
     decisions.mkdir(parents=True)
     (decisions / "allow.json").write_text('{"answer": "allow"}')
-    report = run(hall(root), ref, trust_commands=True, allowed=[command], trusted=True)
+    report = run(project(root), ref, trust_commands=True, allowed=[command], trusted=True)
     assert report.exit_code == 3
     assert not (tmp_path / "ran").exists()
 
@@ -324,7 +324,7 @@ def test_in_the_sandbox_a_step_writes_only_in_its_working_copy_and_has_no_networ
         step(f"bash({connect})", "d", on_error="fail"),
         step("bash(cat ~/.ssh/id || echo refused)", "e", on_error="fail"),
     )
-    assert run(hall(root), ref, sandbox="bwrap").exit_code == 0
+    assert run(project(root), ref, sandbox="bwrap").exit_code == 0
     assert not (tmp_path / "out").exists()
     for number, name in ((2, "b"), (3, "c"), (4, "d"), (5, "e")):
         assert output(root, ref, number, name) == "refused\n"
@@ -336,7 +336,7 @@ def test_in_the_sandbox_a_step_writes_only_in_its_working_copy_and_has_no_networ
 def test_a_step_that_is_to_have_no_network_does_not_run_where_nothing_is_confined(root, monkeypatch):
     monkeypatch.setenv("RONDEL_SANDBOX", "none")
     ref = with_steps(root, step(f"bash(touch {root}/ran)", "a", on_error="fail"))
-    report = run(hall(root), ref, sandbox="bwrap")
+    report = run(project(root), ref, sandbox="bwrap")
     assert report.exit_code != 0
     assert not (root / "ran").exists()
 
@@ -363,7 +363,7 @@ def test_every_step_is_held_to_its_working_copy(root, tmp_path, monkeypatch):
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    assert run(hall(root), ref).exit_code == 0
+    assert run(project(root), ref).exit_code == 0
     for number, name in ((2, "b"), (3, "c"), (4, "d"), (5, "e")):
         assert output(root, ref, number, name) == "refused\n"
     shown = output(root, ref, 6, "f")

@@ -7,7 +7,7 @@ from task_support import (
     REPORT,
     Scripted,
     git,
-    hall,
+    project,
     repository,
     run,
     session,
@@ -34,7 +34,7 @@ def scene(tmp_path, monkeypatch):
     monkeypatch.setattr(disk, "current", HastyDisk())
     root = repository(tmp_path / "repo")
     ref = session(root, [task("IMPL-1"), task("IMPL-2", depends_on=["IMPL-1"])])
-    hall(root).begin(ref, new=True)
+    project(root).begin(ref, new=True)
     return root, ref
 
 
@@ -56,7 +56,7 @@ def test_while_a_driver_runs_every_task_gets_done_once(scene, tmp_path, path, ki
         write_file(request, f"{task_id(request)}.txt", "x\n")
         return REPORT
 
-    report = run(hall(root, Scripted(answer)), ref)
+    report = run(project(root, Scripted(answer)), ref)
     assert met
     if (path, kind) == (".rondel/control", "file"):
         assert report.stopped is Stopped.PAUSED
@@ -76,10 +76,10 @@ def test_at_rest_the_next_run_does_every_task_once(scene, tmp_path, path, kind):
         write_file(request, f"{task_id(request)}.txt", "x\n")
         return REPORT
 
-    assert run(hall(root, Scripted(answer)), ref, only=("IMPL-1",)).stopped is not Stopped.FAILED
+    assert run(project(root, Scripted(answer)), ref, only=("IMPL-1",)).stopped is not Stopped.FAILED
     put(spot(folder, path), kind, outside)
-    hall(root).summary(ref)
-    report = run(hall(root, Scripted(answer)), ref)
+    project(root).summary(ref)
+    report = run(project(root, Scripted(answer)), ref)
     assert is_untouched(outside)
     if path == ".task":  # its tasks are gone, and nobody knows them
         assert report.stopped is not Stopped.COMPLETED

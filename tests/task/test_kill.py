@@ -14,7 +14,7 @@ from task_support import (
     Scripted,
     allow_all,
     git,
-    hall,
+    project,
     repository,
     session,
     settle_in,
@@ -79,13 +79,13 @@ class Six(Trial):
         tasks = [task(t, depends_on=d, steps=noted if t == "IMPL-4" else []) for t, d in NEEDS.items()]
         self.ref = session(self.root, tasks)
         self.session = self.root / self.ref.folder
-        hall(self.root).begin(self.ref, new=True)
+        project(self.root).begin(self.ref, new=True)
         allow_all(self.root, self.ref)
 
     git_dies = False  # together with its driver
 
     def drive(self) -> int:
-        here = hall(self.root, Scripted(answer, seconds=0.03))
+        here = project(self.root, Scripted(answer, seconds=0.03))
         if not here.state(self.ref).request.kind:
             here.ask_for(self.ref, {"kind": "run", "target": "main", "checks": CHECKS})
         return here.drive(self.ref, agents_max=3, retry=True).exit_code

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from task_support import Scripted, hall, repository, session, state, statuses, step, task
+from task_support import Scripted, project, repository, session, state, statuses, step, task
 
 from rondel.workflows.task.proposing import proposal
 from rondel.workflows.task.state import Request as Asked
@@ -24,7 +24,7 @@ def fenced(value: object) -> str:
 
 def ask(root, ref, answers, **request):
     texts = iter(answers)
-    here = hall(root, Scripted(lambda _: next(texts)))
+    here = project(root, Scripted(lambda _: next(texts)))
     here.ask_for(ref, request)
     return here.drive(ref)
 
@@ -49,7 +49,7 @@ def test_a_plan_becomes_task_files_of_the_documents_schema(root):
     assert statuses(root, ref) == {"IMPL-1": "pending", "IMPL-2": "pending"}
     assert load(root, ref, "IMPL-1")["meta"] == {"type": "feature", "agent": "planning-agent"}
     assert load(root, ref, "IMPL-2")["context"]["depends_on"] == ["IMPL-1"]
-    assert hall(root).state(ref).violations == ()
+    assert project(root).state(ref).violations == ()
     assert "**IMPL-2**" in (root / ref.folder / "TODO_LIST.md").read_text()
 
 
@@ -93,7 +93,7 @@ BAD = [
 def test_a_bad_plan_is_sent_back_once_with_what_is_wrong_and_writes_nothing(root, answer):
     ref = session(root, [task("IMPL-7")])
     agent = Scripted(lambda _: answer)
-    here = hall(root, agent)
+    here = project(root, agent)
     here.ask_for(ref, {"kind": "plan", "text": "x"})
     assert here.drive(ref).exit_code == 1
     assert "cannot be used" in agent.seen[1].prompt
@@ -115,7 +115,7 @@ def test_the_planner_cannot_mark_its_tasks_as_done_or_give_them_permissions(root
     }
     ask(root, ref, [fenced([entry])], kind="plan", text="x")
     assert statuses(root, ref) == {"IMPL-1": "pending"}
-    here = hall(root)
+    here = project(root)
     here.ask_for(ref, {"kind": "run", "target": "main"})
     assert here.drive(ref).exit_code == 3
 
@@ -184,7 +184,7 @@ def test_a_replan_replaces_the_definition_keeps_the_old_one_and_makes_it_due(roo
     old = task("IMPL-1", "Old", shared_context={"kept": "yes"})
     old["extra"] = 1
     ref = session(root, [old])
-    here = hall(root)
+    here = project(root)
     here.ask_for(ref, {"kind": "run", "target": "main"})
     assert here.drive(ref).exit_code == 0
     before = (root / ref.folder / ".task/IMPL-1.json").read_bytes()
@@ -196,7 +196,7 @@ def test_a_replan_replaces_the_definition_keeps_the_old_one_and_makes_it_due(roo
     assert (root / ref.folder / ".rondel/parts/replaced/1-IMPL-1-summary.md").exists()
     assert (root / ref.folder / ".rondel/aside/.task__IMPL-1.json.replaced-1").read_bytes() == before
     agent = Scripted()
-    again = hall(root, agent)
+    again = project(root, agent)
     again.ask_for(ref, {"kind": "run", "target": "main"})
     assert again.drive(ref).exit_code == 0
     assert len(agent.seen) == 1

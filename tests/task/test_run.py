@@ -16,7 +16,7 @@ from task_support import (
     REPORT,
     Scripted,
     git,
-    hall,
+    project,
     repository,
     run,
     session,
@@ -93,14 +93,14 @@ def assert_nothing_left(root) -> None:
 
 def test_a_task_with_half_characters_runs_to_its_end(root):
     ref = session(root, [task("IMPL-1", "A \ud800 title", requirements=["\udcff"])])
-    assert run(hall(root), ref).exit_code == 0
+    assert run(project(root), ref).exit_code == 0
     assert "A ? title" in (root / ref.folder / "TODO_LIST.md").read_text()
 
 
 def test_twelve_tasks_on_three_levels_end_green_with_one_linear_history(root):
     ref = session(root, twelve())
     agent = Scripted(implement)
-    assert run(hall(root, agent), ref, checks=CHECKS).exit_code == 0
+    assert run(project(root, agent), ref, checks=CHECKS).exit_code == 0
     assert set(statuses(root, ref).values()) == {"completed"}
     order = history(root)
     assert sorted(order) == sorted(LEVELS)
@@ -131,14 +131,14 @@ def test_as_many_run_at_once_as_are_asked_for_and_never_more(root):
             return Reply(Ended.DONE, await asyncio.to_thread(answer, request))
 
     ref = session(root, [task(f"IMPL-{n}") for n in range(1, 10)])
-    assert run(hall(root, InThreads()), ref, jobs=3).exit_code == 0
+    assert run(project(root, InThreads()), ref, jobs=3).exit_code == 0
     assert most == 3
 
 
 def test_dependents_get_the_summaries_of_what_they_depend_on(root):
     ref = session(root, [task("IMPL-1"), task("IMPL-2", depends_on=["IMPL-1"]), task("IMPL-3")])
     agent = Scripted()
-    assert run(hall(root, agent), ref).exit_code == 0
+    assert run(project(root, agent), ref).exit_code == 0
     prompts = {task_id(r): r.prompt for r in agent.seen}
     assert "> Mind the gap." in prompts["IMPL-2"]
     assert "Mind the gap" not in prompts["IMPL-3"]
@@ -153,14 +153,14 @@ def test_a_task_starts_from_a_commit_that_holds_what_it_depends_on(root):
         return REPORT
 
     ref = session(root, [task("IMPL-1"), task("IMPL-2", depends_on=["IMPL-1"])])
-    assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert run(project(root, Scripted(answer)), ref).exit_code == 0
 
 
 def test_only_the_tasks_that_are_named_run(root):
     ref = session(
         root, [task("IMPL-1"), task("IMPL-2", status="container"), task("IMPL-2.1"), task("IMPL-2.2")]
     )
-    assert run(hall(root), ref, only=("IMPL-2",)).exit_code == 0
+    assert run(project(root), ref, only=("IMPL-2",)).exit_code == 0
     assert statuses(root, ref) == {
         "IMPL-1": "pending",
         "IMPL-2": "container",
@@ -176,7 +176,7 @@ def test_a_task_that_leaves_a_repository_in_its_edit_is_blocked_and_says_where_i
         return REPORT
 
     ref = session(root, [task("IMPL-1"), task("IMPL-2")])
-    report = run(hall(root, Scripted(answer)), ref)
+    report = run(project(root, Scripted(answer)), ref)
     assert report.exit_code == 1
     assert statuses(root, ref) == {"IMPL-1": "blocked", "IMPL-2": "completed"}
     error = json.loads((root / ref.folder / ".task/IMPL-1.json").read_text())["meta"]["error"]
@@ -185,7 +185,7 @@ def test_a_task_that_leaves_a_repository_in_its_edit_is_blocked_and_says_where_i
     assert Path(where[1], "made/README.md").is_file()
     subprocess.run(where[0], shell=True, check=True)
     again = Scripted(lambda _: REPORT)
-    assert hall(root, again).drive(ref, retry=True).exit_code == 0
+    assert project(root, again).drive(ref, retry=True).exit_code == 0
     assert again.seen == [], "what the person fixed is taken, and nobody is asked again"
     assert statuses(root, ref) == {"IMPL-1": "completed", "IMPL-2": "completed"}
     assert "made/README.md" in git(root, "ls-tree", "-r", "--name-only", "HEAD").split()
@@ -198,7 +198,7 @@ def test_a_failed_task_is_blocked_and_the_others_go_on(root):
         return REPORT
 
     ref = session(root, [task("IMPL-1"), task("IMPL-2"), task("IMPL-3", depends_on=["IMPL-1"])])
-    report = run(hall(root, Scripted(answer)), ref)
+    report = run(project(root, Scripted(answer)), ref)
     assert report.exit_code == 1
     assert "IMPL-1 is blocked (out of ideas)" in report.message
     assert statuses(root, ref) == {"IMPL-1": "blocked", "IMPL-2": "completed", "IMPL-3": "pending"}
@@ -221,7 +221,7 @@ def test_a_semantic_conflict_that_the_checks_find_sends_the_task_back_and_not_th
 
     ref = session(root, [task("IMPL-1"), task("IMPL-2")])
     agent = Scripted(answer, seconds=0.2)
-    assert run(hall(root, agent), ref, checks="sh check.sh").exit_code == 0
+    assert run(project(root, agent), ref, checks="sh check.sh").exit_code == 0
     assert set(statuses(root, ref).values()) == {"completed"}
     assert len(agent.seen) == 3
     assert len(history(root)) == 2
@@ -241,7 +241,7 @@ def test_tasks_that_wait_for_their_turn_at_the_branch_hold_no_other_up(root):
             return await super().run(request, beat)
 
     ref = session(root, [task(t) for t in names])
-    assert run(hall(root, LastIsSlow()), ref, jobs=12, checks=wait).exit_code == 0
+    assert run(project(root, LastIsSlow()), ref, jobs=12, checks=wait).exit_code == 0
     assert set(statuses(root, ref).values()) == {"completed"}
 
 
@@ -255,7 +255,7 @@ def test_an_edit_that_does_not_merge_is_done_anew_on_what_the_other_left(root):
 
     ref = session(root, [task("IMPL-1"), task("IMPL-2")])
     agent = Scripted(answer, seconds=0.2)
-    assert run(hall(root, agent), ref).exit_code == 0
+    assert run(project(root, agent), ref).exit_code == 0
     assert set(statuses(root, ref).values()) == {"completed"}
     assert sorted((root / "shared.txt").read_text().split()) == ["IMPL-1", "IMPL-2"]
     again = next(r for r in agent.seen if "The round before" in r.prompt)
@@ -273,7 +273,7 @@ def test_tasks_in_the_same_places_are_serialised_so_that_they_need_not_be_done_a
 
     ref = session(root, [task(f"IMPL-{n}", focus_paths=["src"]) for n in range(1, 5)])
     agent = Scripted(answer, seconds=0.1)
-    assert run(hall(root, agent), ref).exit_code == 0
+    assert run(project(root, agent), ref).exit_code == 0
     assert len(agent.seen) == 4
 
 
@@ -290,7 +290,7 @@ def test_a_task_whose_edit_never_merges_is_blocked_in_the_end(root):
         return REPORT
 
     ref = session(root, [task("IMPL-1")])
-    assert run(hall(root, Scripted(answer)), ref).exit_code == 1
+    assert run(project(root, Scripted(answer)), ref).exit_code == 1
     assert count == 3
     body = json.loads((root / ref.folder / ".task/IMPL-1.json").read_text())
     assert body["status"] == "blocked"
@@ -303,7 +303,7 @@ def test_a_task_whose_edit_never_merges_is_blocked_in_the_end(root):
 def test_a_task_that_changes_nothing_is_completed_without_a_commit(root):
     ref = session(root, [task("IMPL-1")])
     before = git(root, "rev-parse", "HEAD")
-    assert run(hall(root), ref).exit_code == 0
+    assert run(project(root), ref).exit_code == 0
     assert git(root, "rev-parse", "HEAD") == before
     text = (root / ref.folder / ".summaries/IMPL-1-summary.md").read_text()
     assert "No file was changed." in text
@@ -320,7 +320,7 @@ def test_a_person_may_add_a_task_while_others_run(root):
             files.add(root, ref, "One more", depends_on=["IMPL-1"])
         return REPORT
 
-    assert run(hall(root, Scripted(answer, seconds=1.2)), ref).exit_code == 0
+    assert run(project(root, Scripted(answer, seconds=1.2)), ref).exit_code == 0
     assert statuses(root, ref) == {"IMPL-1": "completed", "IMPL-2": "completed"}
 
 
@@ -334,7 +334,7 @@ def test_the_persons_own_work_in_progress_is_not_touched(root):
         return REPORT
 
     ref = session(root, [task("IMPL-1")])
-    assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert run(project(root, Scripted(answer)), ref).exit_code == 0
     assert (root / "README.md").read_text() == "my unfinished thought\n"
     assert (root / "notes.txt").read_text() == "untracked\n"
     assert (root / "new.txt").exists()
@@ -349,7 +349,7 @@ def test_progress_shows_what_is_under_way(root):
         seen.append((body["progress"], statuses(root, ref)))
         return REPORT
 
-    assert run(hall(root, Scripted(answer)), ref).exit_code == 0
+    assert run(project(root, Scripted(answer)), ref).exit_code == 0
     assert seen[0][0]["current_tasks"] == ["IMPL-1"]
     assert seen[0][1] == {"IMPL-1": "active", "IMPL-2": "pending"}
     assert seen[1][1] == {"IMPL-1": "completed", "IMPL-2": "active"}
@@ -357,7 +357,7 @@ def test_progress_shows_what_is_under_way(root):
 
 def test_a_summary_link_in_the_list_names_a_file_that_is_there(root):
     ref = session(root, [task("IMPL-001"), task("IMPL-002")])
-    assert run(hall(root), ref).exit_code == 0
+    assert run(project(root), ref).exit_code == 0
     folder = root / ref.folder
     links = re.findall(r"\]\((\./[^)]*)\)", (folder / "TODO_LIST.md").read_text())
     assert len(links) == 4

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from task_support import hall, repository, run, session, statuses, task
+from task_support import project, repository, run, session, statuses, task
 
 from rondel.errors import UsageError
 from rondel.model.names import is_safe_name, slug
@@ -78,7 +78,7 @@ def test_a_topic_in_any_script_gives_a_usable_name(root, topic):
     ref = files.start(root, topic)
     assert is_safe_name(ref.id)
     assert (root / ref.folder).parent == root / ".workflow"
-    assert [r.id for r in read.sessions(hall(root).files(ref).__class__(root))] == [ref.id]
+    assert [r.id for r in read.sessions(project(root).files(ref).__class__(root))] == [ref.id]
 
 
 @given(st.text(min_size=1, max_size=80))
@@ -113,7 +113,7 @@ def test_a_death_anywhere_in_a_switch_leaves_exactly_one_active_session(root):
         files.switch(root, one)
         died = killed_at(point, lambda: files.switch(root, two))
         assert len(files.markers(root)) == 1
-        here = hall(root)
+        here = project(root)
         active = [r.id for r in here.sessions("task") if here.state(r).is_marked]
         assert active == files.markers(root)
         if not died:
@@ -142,8 +142,8 @@ def test_the_marker_is_the_truth_about_what_is_active(root):
     files.start(root, "Two")
     (root / ".workflow/.active-WFS-two").rename(root / ".workflow/.active-WFS-one")
     assert files.active(root) == one.id
-    assert hall(root).summary(hall(root).find("WFS-one")).status == "active"
-    assert hall(root).summary(hall(root).find("WFS-two")).status == "paused"
+    assert project(root).summary(project(root).find("WFS-one")).status == "active"
+    assert project(root).summary(project(root).find("WFS-two")).status == "paused"
 
 
 def test_pausing_takes_the_marker_away_and_resuming_brings_it_back(root):
@@ -162,13 +162,13 @@ def test_completing_marks_no_unfinished_task_as_done(root):
     assert statuses(root, ref) == {"IMPL-1": "pending", "IMPL-2": "active"}
     assert document(root, ref.id)["status"] == "completed"
     assert files.markers(root) == []
-    assert run(hall(root), ref).exit_code == 0
+    assert run(project(root), ref).exit_code == 0
     assert statuses(root, ref) == {"IMPL-1": "pending", "IMPL-2": "active"}
 
 
 def test_the_phase_is_plan_then_implement_then_review(root):
     ref = session(root, [])
-    here = hall(root)
+    here = project(root)
     assert here.summary(ref).phase == "PLAN"
     files.add(root, ref, "One")
     assert here.summary(ref).phase == "IMPLEMENT"
@@ -183,27 +183,27 @@ def test_the_session_document_keeps_fields_nobody_here_knows(root):
     ref = session(root, [task("IMPL-1")])
     path = root / ref.folder / "workflow-session.json"
     path.write_text(json.dumps({"owner": "me", **document(root, ref.id)}))
-    run(hall(root), ref)
+    run(project(root), ref)
     assert document(root, ref.id)["owner"] == "me"
 
 
 def test_a_session_upgrades_its_complexity_as_it_grows(root):
     ref = session(root, [task(f"IMPL-{n}") for n in range(1, 7)])
-    run(hall(root), ref)
+    run(project(root), ref)
     assert document(root, ref.id)["type"] == "medium"
 
 
 def test_a_complexity_that_a_person_chose_higher_stays(root):
     ref = files.start(root, "One", Complexity.COMPLEX)
     files.add(root, ref, "A task")
-    run(hall(root), ref)
+    run(project(root), ref)
     assert document(root, ref.id)["type"] == "complex"
 
 
 def test_folders_are_made_only_when_they_are_needed(root):
     ref = session(root, [task("IMPL-1")])
     assert not (root / ref.folder / ".summaries").exists()
-    run(hall(root), ref)
+    run(project(root), ref)
     assert (root / ref.folder / ".summaries/IMPL-1-summary.md").exists()
     assert not (root / ref.folder / ".chat").exists()
 
@@ -265,7 +265,7 @@ def test_of_several_markers_the_newest_stays_and_the_others_are_paused(root):
     files.start(root, "Two")
     (root / ".workflow/.active-WFS-one").touch()
     os.utime(root / ".workflow/.active-WFS-one", (1, 1))
-    here = hall(root)
+    here = project(root)
     assert "several-markers" in {p.rule for p in here.summary(here.find("WFS-two")).problems}
     assert here.state(here.find("WFS-two")).is_marked
     assert not here.state(here.find("WFS-one")).is_marked
@@ -282,7 +282,7 @@ def test_a_damaged_session_file_is_written_anew_and_the_old_one_kept(root, damag
         path.unlink()
     else:
         path.write_bytes(damage)
-    assert hall(root).summary(ref).status == "damaged"
+    assert project(root).summary(ref).status == "damaged"
     found(root, repair=True)
     body = document(root, ref.id)
     assert (body["session_id"], body["current_phase"], body["status"]) == (ref.id, "REVIEW", "active")
@@ -320,7 +320,7 @@ def test_a_parent_inside_a_wrapper_is_mended_inside_it(root):
 
 def test_a_completed_task_without_a_summary_is_a_problem(root):
     ref = session(root, [task("IMPL-1", status="completed")])
-    assert [p.rule for p in hall(root).summary(ref).problems] == ["summary-missing"]
+    assert [p.rule for p in project(root).summary(ref).problems] == ["summary-missing"]
 
 
 def test_a_summary_that_the_task_does_not_know_of_is_adopted(root):
@@ -328,7 +328,7 @@ def test_a_summary_that_the_task_does_not_know_of_is_adopted(root):
     folder = root / ref.folder / ".summaries"
     folder.mkdir()
     (folder / "IMPL-1-summary.md").write_text("# Done by hand\n")
-    here = hall(root)
+    here = project(root)
     assert run(here, ref).exit_code == 0
     assert statuses(root, ref) == {"IMPL-1": "completed", "IMPL-2": "completed"}
     assert (folder / "IMPL-1-summary.md").read_text() == "# Done by hand\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from task_support import hall, repository, run, session, state, step, task
+from task_support import project, repository, run, session, state, step, task
 
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.task import read
@@ -247,7 +247,7 @@ def test_reading_and_running_a_wild_file_changes_its_status_and_nothing_else(tmp
     path = root / ref.folder / ".task/IMPL-001.json"
     path.write_text(json.dumps(body))
     before = path.read_bytes()
-    here = hall(root)
+    here = project(root)
     assert {p.rule for p in here.summary(ref).problems} >= {"required-fields", "shape", "status"}
     assert path.read_bytes() == before
     assert run(here, ref).exit_code == 0

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from task_support import REPORT, Scripted, allow_all, hall, repository, session, step, task
+from task_support import REPORT, Scripted, allow_all, project, repository, session, step, task
 
 from rondel.agents.base import Request
 from rondel.model.digests import digest
@@ -41,14 +41,14 @@ class Planned(Story):
         allow_all(self.root, self.ref)
         self.session = self.root / self.ref.folder
         self.agent = Scripted(answer)
-        self.hall = hall(self.root, self.agent)
+        self.project = project(self.root, self.agent)
 
     def ask(self, number: int, **request: object) -> None:
         path = self.session / f".rondel/request-{number}.json"
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps({"target": "main", **request}))
-        assert self.hall.drive(self.ref).exit_code == 0
+        assert self.project.drive(self.ref).exit_code == 0
 
     def drive(self) -> None:
         self.ask(1, kind="run")

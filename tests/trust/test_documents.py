@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rondel.api import Hall
 from rondel.cli import hook
+from rondel.project import Project
 
 STATES = (
     "docs/features/001-x/.meta.json",
@@ -50,17 +50,17 @@ def test_looking_at_documents_that_never_end_takes_little_time_and_memory(repo, 
     code = f"""
 import resource
 from pathlib import Path
-from rondel.api import Hall
+from rondel.project import Project
 from rondel.cli import hook
-hall = Hall(Path({str(repo)!r}))
-hall.survey()
+project = Project(Path({str(repo)!r}))
+project.survey()
 pages = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (pages + 300_000_000, pages + 300_000_000))
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-for ref in hall.sessions():
-    hall.status(ref)
-    hall.artifacts(ref)
-hall.doctor()
+for ref in project.sessions():
+    project.status(ref)
+    project.artifacts(ref)
+project.doctor()
 hook.session_start({str(repo)!r})
 """
     done = subprocess.run(
@@ -85,9 +85,9 @@ def test_a_repository_that_is_reached_through_a_link_is_as_any_other(repo, tmp_p
     (place / ".meta.json").write_text('{"id": "001", "slug": "x", "status": "active", "phases": {}}')
     (tmp_path / "link").symlink_to(repo)
     monkeypatch.chdir(tmp_path / "link")
-    for hall in (Hall(tmp_path / "link"), Hall.open(tmp_path / "link"), Hall.open(Path.cwd())):
-        assert [ref.name for ref in hall.sessions()] == ["feature:001-x"]
-        assert hall.root == repo
+    for project in (Project(tmp_path / "link"), Project.find(tmp_path / "link"), Project.find(Path.cwd())):
+        assert [ref.name for ref in project.sessions()] == ["feature:001-x"]
+        assert project.root == repo
     assert "001-x" in hook.session_start(str(tmp_path / "link"))
 
 
@@ -97,5 +97,5 @@ def test_a_folder_of_sessions_that_is_a_link_holds_no_session(repo, tmp_path):
     (place / ".meta.json").write_text('{"id": "001", "slug": "x", "status": "active", "phases": {}}')
     (repo / "docs").mkdir()
     (repo / "docs/features").symlink_to(place.parent)
-    assert Hall(repo).sessions() == []
+    assert Project(repo).sessions() == []
     assert hook.session_start(str(repo)) == ""

@@ -14,20 +14,20 @@ from harness import REF
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small import SmallWorkflow
-from test_sessions import begun, hall, home
+from test_sessions import begun, home, project
 from test_strangers import person
 
 from rondel.agents import roster
 from rondel.agents.base import Request
-from rondel.api import Hall
 from rondel.cli.adopt import named_or_only_foreign
 from rondel.errors import NothingToDo
 from rondel.model.summary import Status
+from rondel.project import Project
 from rondel.sandbox.box import holds
 from rondel.testing.faults import in_child
 from rondel.testing.scripted import Scripted, plain, run_of
 from rondel.trust.doubts import NAME, WRITTEN_MEANWHILE
-from support.doors import rondel
+from support.cli import rondel
 
 FORGED = "Forged.\n"
 __all__ = ["home"]
@@ -58,7 +58,7 @@ def forger(repo: Path, by: str, path: str) -> Scripted:
     return Scripted(answer, in_process=False)
 
 
-def doubted(here: Hall) -> list[str]:
+def doubted(here: Project) -> list[str]:
     return [p.file for p in here.summary(REF).problems if p.rule == WRITTEN_MEANWHILE]
 
 
@@ -132,10 +132,10 @@ def test_a_death_meanwhile_makes_nothing_count(repo, home):
         return ""
 
     begun(repo, auto=True)
-    doomed = hall(repo, Scripted(dying, in_process=False))
+    doomed = project(repo, Scripted(dying, in_process=False))
     assert in_child(lambda: doomed.drive(REF, agents_max=1).exit_code) == -signal.SIGKILL
     agent = Scripted(in_process=False)
-    here = hall(repo, agent)
+    here = project(repo, agent)
     assert doubted(here) == [note(2)]
     assert here.state(REF).notes == frozenset()
     assert here.drive(REF, agents_max=1).exit_code == 3
@@ -150,7 +150,7 @@ def test_another_terminal_adopts_while_the_run_goes_on(repo, home):
         if request.action == note(1):
             forge(repo, note(3))
             time.sleep(0.5)
-            hall(repo).adopt(REF)
+            project(repo).adopt(REF)
         return plain(request)
 
     agent = Scripted(answer, in_process=False)
@@ -159,7 +159,7 @@ def test_another_terminal_adopts_while_the_run_goes_on(repo, home):
     assert agent.actions == [note(1), note(2), "final.md"]
     assert text(repo, note(3)) == FORGED
     with pytest.raises(NothingToDo):
-        named_or_only_foreign(hall(repo), REF.name)
+        named_or_only_foreign(project(repo), REF.name)
 
 
 def test_an_agent_that_cannot_write_leaves_the_persons_words_alone(repo, home, monkeypatch):
@@ -201,7 +201,7 @@ def test_nothing_forged_is_ever_counted(by, forged, width, tmp_path_factory, mon
     assert {*started} >= {note(1), note(2), note(3), "final.md"}
 
 
-def _until_done(here: Hall, repo: Path, drive: Callable[[], int]) -> None:
+def _until_done(here: Project, repo: Path, drive: Callable[[], int]) -> None:
     """The person removes what was not theirs, as they are told to."""
     for _ in range(8):
         if drive() == 0 and not doubted(here):
@@ -230,7 +230,7 @@ def test_a_person_s_answer_that_an_agent_wrote_is_none(repo, env, home, monkeypa
     monkeypatch.setenv("XDG_CONFIG_HOME", f"{env['HOME']}/.config")
     person(env, MANUAL.format(script=script))
     begun(repo, auto=True, width=1)
-    here = Hall(repo, workflows={"small": SmallWorkflow()}, build=roster.build)
+    here = Project(repo, workflows={"small": SmallWorkflow()}, build=roster.build)
     assert here.drive(REF).exit_code == 3
     assert doubted(here) == [".rondel/manual/final.response.md"]
     assert not (repo / REF.folder / "final.md").exists()
@@ -321,7 +321,7 @@ def test_who_kills_its_reaper_writes_nothing_that_counts(repo, env, home, monkey
     monkeypatch.setenv("XDG_CONFIG_HOME", f"{env['HOME']}/.config")
     person(env, MANUAL.format(script=script) + "[limits]\nattempts_max = 1\nagents_max = 1\n")
     begun(repo, auto=True, width=2)
-    here = Hall(repo, workflows={"small": SmallWorkflow()}, build=roster.build)
+    here = Project(repo, workflows={"small": SmallWorkflow()}, build=roster.build)
     here.drive(REF)
     end = time.monotonic() + 20
     while not (folder / "2.md").exists():
@@ -329,5 +329,5 @@ def test_who_kills_its_reaper_writes_nothing_that_counts(repo, env, home, monkey
         time.sleep(0.05)
     assert doubted(here) == [note(2)]
     agent = Scripted()
-    assert hall(repo, agent).drive(REF, retry=True).exit_code == 3
+    assert project(repo, agent).drive(REF, retry=True).exit_code == 3
     assert agent.actions == []

@@ -12,7 +12,7 @@ import pytest
 from test_strangers import person, put
 
 from rondel.sandbox import box
-from support.doors import rondel
+from support.cli import rondel
 
 ANSWER = 'cat <<"X"\n{}\n\n```json\n{{"findings": []}}\n```\nX\n'
 OWN, THEIRS = ANSWER.format("I am the agent"), ANSWER.format("I am the change")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.doors import rondel
+from support.cli import rondel
 
 TASK = ".workflow/WFS-theirs"
 

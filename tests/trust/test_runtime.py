@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from harness import REF
-from test_sessions import begun, hall, home, small_session_files
+from test_sessions import begun, home, project, small_session_files
 
 from rondel.agents.base import Reply, Request
 from rondel.cli.sessions import summary_json
@@ -69,7 +69,7 @@ def test_a_moved_repository_keeps_it(repo, home, tmp_path):
     here = begun(repo, fails_at())
     assert here.drive(REF).exit_code == 1
     before, moved = kinds(here.runtime(REF)), repo.rename(tmp_path / "moved")
-    there = hall(moved, second := Scripted())
+    there = project(moved, second := Scripted())
     assert kinds(there.runtime(REF)) == before
     assert there.drive(REF, retry=True).exit_code == 0
     assert second.actions == [LAST, "final.md"]
@@ -79,7 +79,7 @@ def test_a_copy_of_the_repository_has_its_own(repo, home, tmp_path):
     here = begun(repo, fails_at())
     assert here.drive(REF).exit_code == 1
     copy = shutil.copytree(repo, tmp_path / "copy")
-    there = hall(copy, second := Scripted())
+    there = project(copy, second := Scripted())
     assert there.is_recorded(REF), "its id is the same"
     assert there.runtime(REF) != here.runtime(REF)
     assert there.drive(REF).exit_code == 0, "nobody's attempts but its own count"
@@ -101,12 +101,12 @@ def test_two_worktrees_share_what_is_known_and_no_runtime(repo, home, tmp_path):
     git(other, "commit", "-qm", "session")
     third = tmp_path / "third"
     git(other, "worktree", "add", "-q", "--detach", str(third))
-    assert hall(third).is_recorded(REF), "a branch brought it"
-    assert hall(third, second := Scripted()).drive(REF).exit_code == 0
+    assert project(third).is_recorded(REF), "a branch brought it"
+    assert project(third, second := Scripted()).drive(REF).exit_code == 0
     assert LAST in second.actions
     moved = tmp_path / "moved"
     git(repo, "worktree", "move", str(other), str(moved))
-    assert hall(moved).runtime(REF) == there.runtime(REF)
+    assert project(moved).runtime(REF) == there.runtime(REF)
 
 
 def test_a_session_that_is_begun_anew_under_the_same_name_finds_nothing_of_the_last(repo, home):
@@ -122,7 +122,7 @@ def test_a_session_that_is_begun_anew_under_the_same_name_finds_nothing_of_the_l
 def test_without_a_claim_it_is_the_same(repo, home):
     assert begun(repo).drive(REF).exit_code == 0
     shutil.rmtree(repo / REF.folder)
-    here = hall(repo, second := Scripted())
+    here = project(repo, second := Scripted())
     small_session_files(repo)
     here.begin(REF, new=True)
     assert here.drive(REF).exit_code == 0
@@ -134,10 +134,10 @@ def test_what_is_driven_is_not_begun_anew(repo, home):
     with here.hold(REF):
         shutil.rmtree(repo / REF.folder)
         with pytest.raises(Held):
-            hall(repo).claim(REF)
+            project(repo).claim(REF)
         small_session_files(repo)
         with pytest.raises(Held):
-            hall(repo).begin(REF, new=True)
+            project(repo).begin(REF, new=True)
 
 
 def test_a_copied_session_has_its_own(repo, home):
@@ -155,7 +155,7 @@ def test_a_renamed_session_is_adopted_and_pays_only_for_what_was_under_way(repo,
     assert begun(repo, fails_at()).drive(REF).exit_code == 1
     other = replace(REF, id="two", folder=f"{REF.folder.rpartition('/')[0]}/two")
     (repo / REF.folder).rename(repo / other.folder)
-    here = hall(repo, second := Scripted())
+    here = project(repo, second := Scripted())
     with pytest.raises(NeedsConsent):
         here.drive(other)
     here.adopt(other)
@@ -166,7 +166,7 @@ def test_a_renamed_session_is_adopted_and_pays_only_for_what_was_under_way(repo,
 def test_where_the_state_folder_is_gone_only_what_was_under_way_is_paid_for_again(repo, home, tmp_path):
     assert begun(repo, fails_at()).drive(REF).exit_code == 1
     shutil.rmtree(tmp_path / "state")
-    here = hall(repo, second := Scripted())
+    here = project(repo, second := Scripted())
     with pytest.raises(NeedsConsent):
         here.drive(REF)
     here.adopt(REF)
@@ -176,11 +176,11 @@ def test_where_the_state_folder_is_gone_only_what_was_under_way_is_paid_for_agai
 
 def test_what_version_0_1_left_in_the_folder_is_neither_read_nor_removed(repo, home, tmp_path):
     begun(repo).drive(REF)
-    old = shutil.copytree(hall(repo).runtime(REF), repo / REF.folder / ".rondel/run")
+    old = shutil.copytree(project(repo).runtime(REF), repo / REF.folder / ".rondel/run")
     shutil.rmtree(tmp_path / "state")
     left = {p: p.read_bytes() for p in old.rglob("*") if p.is_file()}
     (repo / REF.folder / "final.md").unlink()
-    here = hall(repo, second := Scripted())
+    here = project(repo, second := Scripted())
     assert any(line.endswith(".rondel/run") for line in here.claims(REF))
     here.adopt(REF)
     assert here.drive(REF).exit_code == 0
@@ -243,7 +243,7 @@ def test_the_doctor_removes_runtimes_of_sessions_that_are_gone(repo, home):
 def test_what_somebody_else_drives_is_shown_as_running_and_not_adopted(repo, home, tmp_path, monkeypatch):
     with begun(repo).hold(REF):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-        here = hall(repo)
+        here = project(repo)
         assert here.summary(REF).is_foreign
         assert here.summary(REF).status.value == "running"
         with pytest.raises(Held, match=f"process {os.getpid()}"):
@@ -263,25 +263,25 @@ def test_the_doctor_keeps_the_runtime_of_a_worktree_that_was_moved(repo, home, t
     other, moved = tmp_path / "other", tmp_path / "moved"
     git(repo, "worktree", "add", "-q", str(other))
     begun(other, fails_at()).drive(REF)
-    run = hall(other).runtime(REF)
+    run = project(other).runtime(REF)
     if how == "git":
         git(repo, "worktree", "move", str(other), str(moved))
     else:
         other.rename(moved)  # git says where it was
     age(run)
-    assert hall(repo).doctor(repair=True) == []
+    assert project(repo).doctor(repair=True) == []
     assert (run / "journal.jsonl").is_file()
     shutil.rmtree(moved / REF.folder)
     if how == "git":
         git(repo, "worktree", "remove", "--force", str(moved))
-        ((_, problem),) = hall(repo).doctor(repair=True)
+        ((_, problem),) = project(repo).doctor(repair=True)
         assert (problem.rule, problem.repaired) == ("runtime-left", True)
 
 
 @pytest.mark.parametrize("bare", [False, True])
 def test_the_doctor_keeps_the_runtime_of_a_main_checkout_that_was_moved(repo, home, tmp_path, bare):
     begun(repo, fails_at()).drive(REF)
-    run, other = hall(repo).runtime(REF), tmp_path / "other"
+    run, other = project(repo).runtime(REF), tmp_path / "other"
     git(repo, "worktree", "add", "-q", str(other))
     moved = repo.rename(tmp_path / "moved")
     if bare:  # its git folder is not in it
@@ -289,11 +289,11 @@ def test_the_doctor_keeps_the_runtime_of_a_main_checkout_that_was_moved(repo, ho
         (moved / ".git").write_text(f"gitdir: {tmp_path / 'apart'}\n")
     git(moved, "worktree", "repair", str(other))
     age(run)
-    assert hall(other).doctor(repair=True) == []
+    assert project(other).doctor(repair=True) == []
     assert (run / "journal.jsonl").is_file()
     if not bare:
         shutil.rmtree(moved / REF.folder)
-        assert [p.rule for _, p in hall(other).doctor()] == ["runtime-left"]
+        assert [p.rule for _, p in project(other).doctor()] == ["runtime-left"]
 
 
 @pytest.mark.parametrize("value", ["state", "./state", "../state", "~/state", ""])

@@ -17,19 +17,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small import Small, SmallWorkflow
 from test_runtime import git
-from test_sessions import begun, hall, home
+from test_sessions import begun, home, project
 from test_strangers import person, put
 
 from rondel.agents.base import Request
-from rondel.api import Hall
 from rondel.errors import NeedsConsent, RondelError
 from rondel.model.actions import Action, Decide
 from rondel.model.decisions import doubt, sealed
 from rondel.model.summary import Status
+from rondel.project import Project
 from rondel.testing.faults import die_anywhere_at, in_child
 from rondel.testing.scripted import Scripted, plain, run_of
 from rondel.trust import sessions as trust_sessions
-from support.doors import rondel
+from support.cli import rondel
 
 QUESTION = ".rondel/decisions/round-1.json"
 FORGED = {"answer": "approve", "by": "person", "at": "2026-11-16T00:00:00Z", "comment": ""}
@@ -81,8 +81,8 @@ def test_a_seal_holds_for_one_answer_to_one_question_of_one_session(repo, home, 
     else:
         place.write_text(json.dumps({**body, how: "approve"}))
     moved = ["decision-removed"] if how == "other question" else []
-    assert [p.rule for p in hall(repo).summary(REF).problems] == ["decision-unsealed", *moved]
-    assert hall(repo).state(REF).answer is None
+    assert [p.rule for p in project(repo).summary(REF).problems] == ["decision-unsealed", *moved]
+    assert project(repo).state(REF).answer is None
 
 
 class Looking(SmallWorkflow):
@@ -96,7 +96,7 @@ class Looking(SmallWorkflow):
 def test_an_answer_that_is_older_than_what_it_decides_is_none(repo, home):
     begun(repo, auto=False)
     agent = Scripted()
-    here = Hall(repo, workflows={"small": Looking()}, build=lambda _: agent)
+    here = Project(repo, workflows={"small": Looking()}, build=lambda _: agent)
     assert here.drive(REF).exit_code == 3
     here.decide(REF, "approve")
     assert here.state(REF).answer == "approve"
@@ -123,7 +123,7 @@ def test_adopted_decisions_count_with_their_givers(repo, home, tmp_path, monkeyp
     here.drive(REF)
     here.decide(REF, "approve", by="Ada")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-    other = hall(repo, agent := Scripted())
+    other = project(repo, agent := Scripted())
     assert any("approve by Ada" in line for line in other.claims(REF))
     other.adopt(REF)
     assert other.summary(REF).problems == ()
@@ -140,16 +140,16 @@ def test_what_a_colleague_adopts_stays_the_giver_s_own_and_theirs_can_be_taken_o
     here.decide(REF, "approve", by="Ada")
     mine = os.environ["XDG_STATE_HOME"]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-    other = hall(repo, Scripted())
+    other = project(repo, Scripted())
     other.adopt(REF)
     monkeypatch.setenv("XDG_STATE_HOME", mine)
-    assert hall(repo, Scripted()).summary(REF).problems == ()
+    assert project(repo, Scripted()).summary(REF).problems == ()
     place = repo / REF.folder / QUESTION
     place.unlink()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-    hall(repo, Scripted()).decide(REF, "approve", by="Bea")
+    project(repo, Scripted()).decide(REF, "approve", by="Bea")
     monkeypatch.setenv("XDG_STATE_HOME", mine)
-    again = hall(repo, agent := Scripted())
+    again = project(repo, agent := Scripted())
     assert [p.rule for p in again.summary(REF).problems] == ["decision-unsealed"]
     run = run_of(repo / REF.folder) / "journal.jsonl"
     before = run.read_bytes()
@@ -174,13 +174,13 @@ def test_a_death_while_a_session_is_adopted_loses_no_decision(repo, home, tmp_pa
 
         def doomed(point: int = point) -> None:
             die_anywhere_at(point)
-            hall(repo).adopt(REF)
+            project(repo).adopt(REF)
 
         died = in_child(doomed) != 0
-        if not hall(repo).is_known(REF):
-            hall(repo).adopt(REF)
-        assert hall(repo).summary(REF).problems == (), point
-        assert hall(repo).state(REF).answer == "approve", point
+        if not project(repo).is_known(REF):
+            project(repo).adopt(REF)
+        assert project(repo).summary(REF).problems == (), point
+        assert project(repo).state(REF).answer == "approve", point
         if not died:
             break
     assert not died
@@ -247,13 +247,13 @@ def test_an_earlier_answer_that_is_put_back_counts_for_nothing(repo, home):
     earlier = place.read_bytes()
     place.unlink()
     here.decide(REF, "reject", comment="no")
-    assert hall(repo).summary(REF).problems == ()
+    assert project(repo).summary(REF).problems == ()
     place.write_bytes(earlier)
-    assert [p.rule for p in hall(repo).summary(REF).problems] == ["decision-unsealed"]
-    assert hall(repo).state(REF).answer is None
-    hall(repo).adopt(REF)
-    assert hall(repo).summary(REF).problems == (), "the person took it over"
-    assert hall(repo).state(REF).answer == "approve"
+    assert [p.rule for p in project(repo).summary(REF).problems] == ["decision-unsealed"]
+    assert project(repo).state(REF).answer is None
+    project(repo).adopt(REF)
+    assert project(repo).summary(REF).problems == (), "the person took it over"
+    assert project(repo).state(REF).answer == "approve"
 
 
 def test_an_answer_that_was_removed_is_named_until_the_person_goes_on_without_it(repo, home):
@@ -261,10 +261,10 @@ def test_an_answer_that_was_removed_is_named_until_the_person_goes_on_without_it
     here.drive(REF)
     here.decide(REF, "approve")
     (repo / REF.folder / QUESTION).unlink()
-    assert [p.rule for p in hall(repo).summary(REF).problems] == ["decision-removed"]
-    assert hall(repo).waiting(REF), "and it is asked again"
-    hall(repo).adopt(REF)
-    assert hall(repo).summary(REF).problems == ()
+    assert [p.rule for p in project(repo).summary(REF).problems] == ["decision-removed"]
+    assert project(repo).waiting(REF), "and it is asked again"
+    project(repo).adopt(REF)
+    assert project(repo).summary(REF).problems == ()
 
 
 def test_a_driver_that_is_at_work_sees_the_newer_answer(repo, home):
@@ -275,12 +275,12 @@ def test_a_driver_that_is_at_work_sees_the_newer_answer(repo, home):
     session.refresh()
     assert session.state.answer == "approve"
     (repo / REF.folder / QUESTION).unlink()
-    hall(repo).decide(REF, "reject")
+    project(repo).decide(REF, "reject")
     session.refresh()
     assert session.state.answer == "reject"
 
 
-def answered(repo: Path) -> Hall:
+def answered(repo: Path) -> Project:
     """A session with an answer of the person's, committed, as a branch brings it elsewhere."""
     here = begun(repo, auto=False)
     here.drive(REF)
@@ -301,19 +301,19 @@ def test_an_answer_that_was_removed_is_named_in_every_worktree(repo, home, known
     answered(repo)
     other = worktree(repo, "other")
     if known_before:
-        hall(other).begin(REF)
-    assert hall(other).summary(REF).problems == ()
-    assert hall(other).state(REF).answer == "approve"
+        project(other).begin(REF)
+    assert project(other).summary(REF).problems == ()
+    assert project(other).state(REF).answer == "approve"
     kept = (other / REF.folder / QUESTION).read_bytes()
     (other / REF.folder / QUESTION).unlink()
-    assert [p.rule for p in hall(other).summary(REF).problems] == ["decision-removed"]
-    hall(other).adopt(REF)
-    assert hall(other).summary(REF).problems == (), "the person goes on without it, there"
-    assert hall(repo).summary(REF).problems == ()
+    assert [p.rule for p in project(other).summary(REF).problems] == ["decision-removed"]
+    project(other).adopt(REF)
+    assert project(other).summary(REF).problems == (), "the person goes on without it, there"
+    assert project(repo).summary(REF).problems == ()
     (repo / REF.folder / QUESTION).unlink()
-    assert [p.rule for p in hall(repo).summary(REF).problems] == ["decision-removed"]
+    assert [p.rule for p in project(repo).summary(REF).problems] == ["decision-removed"]
     (other / REF.folder / QUESTION).write_bytes(kept)
-    assert hall(other).state(REF).answer == "approve"
+    assert project(other).state(REF).answer == "approve"
 
 
 def test_an_earlier_answer_counts_in_no_worktree_and_each_has_its_own_last(repo, home):
@@ -322,19 +322,19 @@ def test_an_earlier_answer_counts_in_no_worktree_and_each_has_its_own_last(repo,
     place = other / REF.folder / QUESTION
     (repo / REF.folder / QUESTION).unlink()
     here.decide(REF, "reject", comment="no")
-    assert [p.rule for p in hall(other).summary(REF).problems] == ["decision-unsealed"]
-    assert hall(other).state(REF).answer is None
+    assert [p.rule for p in project(other).summary(REF).problems] == ["decision-unsealed"]
+    assert project(other).state(REF).answer is None
     place.unlink()
-    hall(other).decide(REF, "approve")
-    assert hall(other).state(REF).answer == "approve"
-    assert hall(other).summary(REF).problems == ()
-    assert hall(repo).state(REF).answer == "reject", "what is answered elsewhere changes nothing here"
-    assert hall(repo).summary(REF).problems == ()
+    project(other).decide(REF, "approve")
+    assert project(other).state(REF).answer == "approve"
+    assert project(other).summary(REF).problems == ()
+    assert project(repo).state(REF).answer == "reject", "what is answered elsewhere changes nothing here"
+    assert project(repo).summary(REF).problems == ()
 
 
 def many_answers(repo: Path, count: int) -> None:
     """What this many answers leave: each in its file, with its seal, and a note of it."""
-    session = hall(repo).session(REF)
+    session = project(repo).session(REF)
     key, names = session.seals._make_key(), [f".rondel/decisions/complete-{n}.json" for n in range(count)]
     who = session.seals._subject(session.files)
     answers = {name: sealed(key, who, name, {"answer": "complete"}) for name in names}
@@ -353,7 +353,7 @@ def test_thousands_of_answers_are_remembered(repo, home):
     many_answers(repo, 5_000)
     (repo / REF.folder / QUESTION).unlink()
     began = time.monotonic()
-    assert [p.rule for p in hall(repo).summary(REF).problems] == ["decision-removed"]
+    assert [p.rule for p in project(repo).summary(REF).problems] == ["decision-removed"]
     assert time.monotonic() - began < 20, "the notes are not read for each answer"
 
 
@@ -366,11 +366,11 @@ def test_what_could_not_be_read_again_is_not_written_and_nothing_is_forgotten(re
     with pytest.raises(RondelError, match="more than"):
         many_answers(repo, 10)
     (repo / REF.folder / ".rondel/decisions/complete-1.json").unlink()
-    assert [p.rule for p in hall(repo).summary(REF).problems] == ["decision-removed"]
+    assert [p.rule for p in project(repo).summary(REF).problems] == ["decision-removed"]
     (notes,) = record.parent.glob("decisions-*.json")
     notes.write_bytes(notes.read_bytes() + b" " * 1_000)
     with pytest.raises(RondelError, match=notes.name):
-        hall(repo).summary(REF)
+        project(repo).summary(REF)
 
 
 def test_the_answers_of_a_session_that_took_the_place_of_another_count_once_it_is_adopted(
@@ -386,10 +386,10 @@ def test_the_answers_of_a_session_that_took_the_place_of_another_count_once_it_i
     begun(repo, auto=False)
     shutil.rmtree(repo / REF.folder)
     (tmp_path / "theirs").rename(repo / REF.folder)
-    here = hall(repo)
+    here = project(repo)
     assert here.claims(REF)
     here.adopt(REF)
-    for one in (here, hall(repo)):
+    for one in (here, project(repo)):
         assert one.summary(REF).problems == ()
         assert one.state(REF).answer == "approve"
 
@@ -402,13 +402,13 @@ def test_an_answer_in_a_copy_with_the_same_id_is_none_in_the_session_it_was_copi
     here.drive(REF)
     copy = replace(REF, id="harmless", folder=f"{REF.folder.rpartition('/')[0]}/harmless")
     shutil.copytree(repo / REF.folder, repo / copy.folder)
-    hall(repo).adopt(copy)
-    hall(repo).decide(copy, "approve")
-    assert hall(repo).state(copy).answer == "approve"
-    assert hall(repo).summary(REF).problems == (), "nobody misses it here"
+    project(repo).adopt(copy)
+    project(repo).decide(copy, "approve")
+    assert project(repo).state(copy).answer == "approve"
+    assert project(repo).summary(REF).problems == (), "nobody misses it here"
     forge(repo, json.loads((repo / copy.folder / QUESTION).read_text()))
-    assert [p.rule for p in hall(repo).summary(REF).problems] == ["decision-unsealed"]
-    assert hall(repo).state(REF).answer is None
+    assert [p.rule for p in project(repo).summary(REF).problems] == ["decision-unsealed"]
+    assert project(repo).state(REF).answer is None
 
 
 def test_the_answers_of_a_renamed_session_count_once_it_is_adopted(repo, home, monkeypatch):
@@ -418,6 +418,6 @@ def test_the_answers_of_a_renamed_session_count_once_it_is_adopted(repo, home, m
     here.decide(REF, "approve")
     renamed = replace(REF, id="two", folder=f"{REF.folder.rpartition('/')[0]}/two")
     (repo / REF.folder).rename(repo / renamed.folder)
-    hall(repo).adopt(renamed)
-    assert hall(repo).summary(renamed).problems == ()
-    assert hall(repo).state(renamed).answer == "approve"
+    project(repo).adopt(renamed)
+    assert project(repo).summary(renamed).problems == ()
+    assert project(repo).state(renamed).answer == "approve"

@@ -15,13 +15,13 @@ from small import SmallWorkflow
 from test_strangers import person
 
 from rondel.agents.base import Reply
-from rondel.api import Hall
 from rondel.errors import NeedsConsent
 from rondel.model.outcomes import Ended
+from rondel.project import Project
 from rondel.store import files
 from rondel.testing.faults import die_anywhere_at, in_child
 from rondel.testing.scripted import Scripted, plain, run_of
-from support.doors import RONDEL, rondel
+from support.cli import RONDEL, rondel
 
 QUICK = ("review", "--quick")
 CHECKS = '[roles]\ndefault = "checks"\n'
@@ -198,9 +198,9 @@ def test_a_record_that_others_could_have_written_counts_for_nothing(reviewed, en
     assert shown["foreign"] is True
 
 
-def hall(root: Path, agent: Scripted | None = None) -> Hall:
+def project(root: Path, agent: Scripted | None = None) -> Project:
     chosen = agent or Scripted()
-    return Hall(root, workflows={"small": SmallWorkflow()}, build=lambda _: chosen)
+    return Project(root, workflows={"small": SmallWorkflow()}, build=lambda _: chosen)
 
 
 @pytest.fixture
@@ -209,9 +209,9 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def begun(repo: Path, agent: Scripted | None = None, **request: object) -> Hall:
+def begun(repo: Path, agent: Scripted | None = None, **request: object) -> Project:
     """A session of the small workflow that this person began."""
-    here = hall(repo, agent)
+    here = project(repo, agent)
     here.claim(REF)
     small_session_files(repo, **request)
     here.begin(REF, new=True)
@@ -222,7 +222,7 @@ def test_a_death_while_a_session_begins_leaves_no_foreign_one(repo, home, tmp_pa
     (repo / REF.folder).mkdir(parents=True)
 
     def begin() -> int:
-        here = hall(repo)
+        here = project(repo)
         here.claim(REF)
         small_session_files(repo)
         here.begin(REF, new=True)
@@ -241,7 +241,7 @@ def test_a_death_while_a_session_begins_leaves_no_foreign_one(repo, home, tmp_pa
         died = in_child(doomed) != 0
         deaths += died
         there = [p for p in (repo / REF.folder).rglob("*.json") if p.is_file()]
-        assert not there or hall(repo).is_known(REF), point
+        assert not there or project(repo).is_known(REF), point
         if not died:
             break
     assert deaths > 10
@@ -256,14 +256,14 @@ def small_session_files(repo: Path, **request: object) -> None:
 def test_without_a_git_folder_of_its_own_a_folder_is_known_by_where_it_is(repo, home, tmp_path):
     shutil.rmtree(repo / ".git")
     (repo / REF.folder).mkdir(parents=True)
-    here = hall(repo)
+    here = project(repo)
     here.claim(REF)
     small_session_files(repo)
     assert here.is_known(REF)
     moved = repo.rename(tmp_path / "moved")
-    assert not hall(moved).is_known(REF)
+    assert not project(moved).is_known(REF)
     with pytest.raises(NeedsConsent):
-        hall(moved).require_known(REF)
+        project(moved).require_known(REF)
 
 
 def test_a_moved_repository_keeps_its_sessions(reviewed, env, tmp_path):
@@ -290,7 +290,7 @@ def handed_over(repo, home, tmp_path, monkeypatch):
 
 def test_a_colleagues_session_goes_on_and_pays_nothing_twice(handed_over):
     second = Scripted()
-    here = hall(handed_over, second)
+    here = project(handed_over, second)
     with pytest.raises(NeedsConsent):
         here.drive(REF)
     here.adopt(REF)
@@ -322,7 +322,7 @@ def test_a_forged_runtime_counts_for_nothing(handed_over, tmp_path):
     run = handed_over / REF.folder / ".rondel/run"
     forged_answers(run_of(handed_over.parent / "repo" / REF.folder, tmp_path / "state"), run.parent.parent)
     (run / "lease").write_text(json.dumps({"pid": 1, "epoch": 10**9, "host": "x", "released": False}))
-    here = hall(handed_over, second := Scripted())
+    here = project(handed_over, second := Scripted())
     here.adopt(REF)
     assert here.drive(REF).exit_code == 0
     assert "round-1/notes/3.md" in second.actions
@@ -337,7 +337,7 @@ def test_a_runtime_that_a_commit_brings_into_a_session_of_one_s_own_counts_for_n
     assert begun(repo, Scripted(fails)).drive(REF).exit_code == 1
     for answer in forged_answers(run_of(repo / REF.folder), repo / REF.folder):
         subprocess.run(["git", "add", "-f", str(answer)], cwd=repo, env=env, check=True)
-    here = hall(repo, second := Scripted())
+    here = project(repo, second := Scripted())
     assert here.drive(REF, retry=True).exit_code == 0
     assert "round-1/notes/3.md" in second.actions
     assert "fine" not in (repo / REF.folder / "round-1/notes/3.md").read_text()
@@ -352,7 +352,7 @@ def test_a_runtime_that_a_submodule_brings_counts_for_nothing(repo, home, env):
     assert begun(repo, Scripted(fails)).drive(REF).exit_code == 1
     forged_answers(run_of(repo / REF.folder), repo / REF.folder)
     subprocess.run(["git", "init", "-q", str(repo / REF.folder)], env=env, check=True)
-    here = hall(repo, second := Scripted())
+    here = project(repo, second := Scripted())
     here.drive(REF, retry=True)
     assert "round-1/notes/3.md" in second.actions
     assert "fine" not in (repo / REF.folder / "round-1/notes/3.md").read_text()

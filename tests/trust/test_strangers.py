@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rondel.trust.consents import repository_id
-from support.doors import RONDEL, rondel
+from support.cli import RONDEL, rondel
 from support.world import GOOD
 
 PYTHON = shlex.quote(sys.executable)

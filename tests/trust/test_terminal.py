@@ -6,7 +6,7 @@ import pexpect
 import pytest
 from test_strangers import agent, based
 
-from support.doors import RONDEL
+from support.cli import RONDEL
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])

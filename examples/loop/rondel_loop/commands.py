@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from rondel.api import Hall
 from rondel.cli.common import here, json_option, run_session, wait_option
 from rondel.cli.groups import Commands
 from rondel.errors import UsageError
 from rondel.model.changes import text
 from rondel.model.names import is_safe_name
 from rondel.model.workflow import SessionRef
+from rondel.project import Project
 from rondel_loop.workflow import FOLDER, GOAL
 
 
@@ -26,14 +26,14 @@ def command() -> None:
 @json_option
 def start(name: str, goal: str, wait: bool, as_json: bool) -> None:
     """Begin a loop, and run it: what is wanted is GOAL, in the folder loops/NAME."""
-    hall = here()
-    run_session(hall, begin(hall, name, goal), as_json=as_json, wait=wait)
+    project = here()
+    run_session(project, begin(project, name, goal), as_json=as_json, wait=wait)
 
 
-def begin(hall: Hall, name: str, goal: str) -> SessionRef:
+def begin(project: Project, name: str, goal: str) -> SessionRef:
     """A new session."""
     ref = SessionRef("loop", name, f"{FOLDER}/{name}")
-    if not is_safe_name(name) or ref in hall.sessions("loop"):
+    if not is_safe_name(name) or ref in project.sessions("loop"):
         raise UsageError(f"{name!r} is no name for a new loop; choose another one")
-    hall.start(ref, [text(GOAL, goal)])
+    project.start(ref, [text(GOAL, goal)])
     return ref

@@ -65,10 +65,10 @@ def move(trees: Worktrees, folder: Path, step: Move, also: str = "") -> None:
         finally:
             here.forget_index("move")
         here.note(step)
-        _carry_out(here, step, also)
+        _apply(here, step, also)
 
 
-def _carry_out(here: Checkout, step: Move, also: str) -> None:
+def _apply(here: Checkout, step: Move, also: str) -> None:
     """Do it; where that fails, everything is put back."""
     try:
         done = here.writing.script("read-tree", _script(here, step, also))

@@ -58,7 +58,7 @@ class Reason(StrEnum):
     LOST = "lost"  # its driver died
 
 
-class Verdict(StrEnum):
+class LineSignal(StrEnum):
     """What a line of output means for the clocks. Any other line (None) is progress."""
 
     RESULT = "result"  # the answer is there; a child that stays is ended after a grace
@@ -107,7 +107,7 @@ class Exit:
         return self.reason is Reason.EXITED and self.code == 0
 
 
-OnLine = Callable[[bytes], Verdict | None]
+OnLine = Callable[[bytes], LineSignal | None]
 
 
 async def run(
@@ -164,7 +164,7 @@ def finished(spool: Path) -> Exit | None:
         with machine("read", spool / "exit.json"):  # one that cannot be opened now is not missing
             known = jsons.load(paths.read(spool / "exit.json", EXIT_MAX))
         error, seconds, trouble = str(known["error"]), float(known["seconds"]), int(known.get("trouble", 0))
-        if known["reason"] == Verdict.RESULT:
+        if known["reason"] == LineSignal.RESULT:
             return Exit(0, None, Reason.EXITED, seconds, lingered=True, error=error, trouble=trouble)
         reason = Reason(known["reason"])
         return Exit(known["code"], known["signal"], reason, seconds, error=error, trouble=trouble)
@@ -445,29 +445,29 @@ class _Watch:
         elif now >= self._wall_at:
             self._end(Reason.WALL)
         elif now >= self._result_at:
-            self._end(Verdict.RESULT)
+            self._end(LineSignal.RESULT)
         elif now >= self._idle_at:
             self._end(Reason.IDLE)
 
     def _hear(self, lines: Iterator[bytes]) -> bool:
         """Hand on the lines; whether they were progress."""
         verdicts = [self._on_line(line) if self._on_line else None for line in lines]
-        if Verdict.RESULT in verdicts and self.reason is None:
+        if LineSignal.RESULT in verdicts and self.reason is None:
             self._result_at = self._loop.time() + RESULT_GRACE_S
-        if Verdict.TURNS in verdicts:
+        if LineSignal.TURNS in verdicts:
             self._end(Reason.TURNS)
-        return not verdicts or any(v is not Verdict.RETRYING for v in verdicts)
+        return not verdicts or any(v is not LineSignal.RETRYING for v in verdicts)
 
     def _hear_err(self, lines: Iterator[bytes]) -> None:
         for line in lines:
             if self._on_err is not None:
                 self._on_err(line)
 
-    def _end(self, reason: Reason | Verdict) -> None:
+    def _end(self, reason: Reason | LineSignal) -> None:
         """Have the reaper end the child; once."""
         if self.reason is not None:
             return
-        self.reason = Reason.EXITED if reason is Verdict.RESULT else Reason(reason)
+        self.reason = Reason.EXITED if reason is LineSignal.RESULT else Reason(reason)
         self._wall_at = self._idle_at = self._result_at = float("inf")
         self._hard_at = self._loop.time() + self._child.grace_s + HARD_S
         tell(self._process, reason.encode())

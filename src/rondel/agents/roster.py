@@ -1,4 +1,4 @@
-"""The roster: from a kind's name to an agent. Built-ins and others come through the same door.
+"""The roster: from a kind's name to an agent. Built-ins and others come in the same way.
 
 A package adds a kind by an entry point in the group `rondel.agents`: a callable that takes
 AgentSettings and returns an Agent, or raises ConfigError.
@@ -21,7 +21,7 @@ VENDORS = ("claude", "codex", "gemini", "opencode")  # in the order of preferenc
 
 def kinds() -> list[str]:
     """Every kind there is."""
-    return sorted(_doors())
+    return sorted(_entry_points())
 
 
 def build(settings: AgentSettings, root: Path | None = None) -> Agent:
@@ -29,19 +29,19 @@ def build(settings: AgentSettings, root: Path | None = None) -> Agent:
 
     `root` is the folder of `rondel.toml`, from which relative paths in the settings count.
     """
-    doors = _doors()
-    if settings.kind not in doors:
+    there = _entry_points()
+    if settings.kind not in there:
         where = f"agents.{settings.name}.kind"
-        raise ConfigError(f"{where}: no agent kind {settings.kind!r}; there are: {', '.join(sorted(doors))}")
+        raise ConfigError(f"{where}: no agent kind {settings.kind!r}; there are: {', '.join(sorted(there))}")
     try:
-        make = doors[settings.kind].load()
+        make = there[settings.kind].load()
     except (ImportError, AttributeError) as e:
         raise ConfigError(f"agents.{settings.name}: the kind {settings.kind!r} cannot be loaded: {e}") from e
     agent: Agent = make(replace(settings, root=root or settings.root))
     return agent
 
 
-def _doors() -> dict[str, EntryPoint]:
+def _entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 

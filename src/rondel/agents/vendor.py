@@ -27,7 +27,18 @@ from rondel import paths
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.endings import cut_short, with_refused
 from rondel.agents.limits import parked_until
-from rondel.agents.process import Child, Exit, Reason, Verdict, answered, clean_env, output, plain, run, tail
+from rondel.agents.process import (
+    Child,
+    Exit,
+    LineSignal,
+    Reason,
+    answered,
+    clean_env,
+    output,
+    plain,
+    run,
+    tail,
+)
 from rondel.agents.settings import AgentSettings
 from rondel.agents.starts import (
     Place,
@@ -243,7 +254,7 @@ class CliAgent(ABC):
             if request.box
             else None,
         )
-        ear = _Ear(self, request, start, beat)
+        ear = _StreamFollower(self, request, start, beat)
         guard = Guard(Path(platformdirs.user_state_dir("rondel")) / "vendors", self.watches())
         left = await asyncio.to_thread(guard.begin)
         try:
@@ -395,7 +406,7 @@ class CliAgent(ABC):
         )
 
 
-class _Ear:
+class _StreamFollower:
     """Follows one process: what it says goes to the transcript, to the live view and to the clocks."""
 
     def __init__(self, agent: CliAgent, request: Request, start: Start, beat: Callable[[Beat], None]) -> None:
@@ -405,16 +416,16 @@ class _Ear:
         self._start = start
         self._beat = beat
 
-    def line(self, line: bytes) -> Verdict | None:
+    def line(self, line: bytes) -> LineSignal | None:
         """One line of standard output, and what it means for the clocks."""
         said = decode(line)
         if said is not None:
             self._take(self._agent.parse(said))
         if self.transcript.retrying:
-            return Verdict.RETRYING
+            return LineSignal.RETRYING
         if len(self.transcript.turns) > self._request.clocks.turns_max:
-            return Verdict.TURNS
-        return Verdict.RESULT if isinstance(self.transcript.result, Finished) else None
+            return LineSignal.TURNS
+        return LineSignal.RESULT if isinstance(self.transcript.result, Finished) else None
 
     def error_line(self, line: bytes) -> None:
         """One line of standard error."""

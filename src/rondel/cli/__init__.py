@@ -1,4 +1,4 @@
-"""DOORS: the command line. A command is one call to the hall; errors become exit codes here.
+"""COMMANDS: the command line. A command is one call to the project; errors become exit codes here.
 
 Starting must be cheap: a version or a hook is answered before anything else is imported.
 """
@@ -17,8 +17,8 @@ def main() -> None:
     if argv == ["--version"]:
         print(f"rondel {__version__}")  # noqa: T201 - this is the command's answer
         return
-    door = "rondel.cli.hook" if argv[:1] == ["hook"] else "rondel.cli.main"
-    sys.exit(import_module(door).main(argv))
+    module = "rondel.cli.hook" if argv[:1] == ["hook"] else "rondel.cli.main"
+    sys.exit(import_module(module).main(argv))
 
 
 def _leave_relative_places() -> None:

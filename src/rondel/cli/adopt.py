@@ -6,12 +6,12 @@ import sys
 
 import click
 
-from rondel.api import Hall
 from rondel.cli.common import emit, here, is_terminal, json_option, say
 from rondel.cli.sessions import session_argument
 from rondel.errors import NothingToDo, UsageError
 from rondel.model.commands import command_line
 from rondel.model.workflow import SessionRef
+from rondel.project import Project
 from rondel.trust.doubts import WRITTEN_MEANWHILE
 from rondel.trust.seals import REMOVED, UNSEALED
 
@@ -30,11 +30,11 @@ def command(session: str | None, yes: bool, as_json: bool) -> None:
     colleague, of another tool or of an older version then goes on where it stopped. What was
     under way elsewhere is asked for again.
     """
-    hall = here()
-    ref = named_or_only_foreign(hall, session)
-    lines = hall.claims(ref)
-    if hall.is_recorded(ref):
-        lines += [f"does not count yet: {p.file}" for p in hall.summary(ref).problems if p.rule in NOT_YET]
+    project = here()
+    ref = named_or_only_foreign(project, session)
+    lines = project.claims(ref)
+    if project.is_recorded(ref):
+        lines += [f"does not count yet: {p.file}" for p in project.summary(ref).problems if p.rule in NOT_YET]
     if not as_json:
         for line in lines:
             click.echo(line)
@@ -43,23 +43,23 @@ def command(session: str | None, yes: bool, as_json: bool) -> None:
             emit({"session": ref.name, "adopted": False, "claims": lines})
         say(f"{ref.name} is not adopted\n  next: {command_line('adopt', ref.name, '--yes')}")
         sys.exit(WAITS)
-    hall.adopt(ref)
+    project.adopt(ref)
     if as_json:
         emit({"session": ref.name, "adopted": True, "claims": lines})
         return
     say(f"{ref.name} is yours")
-    if follows := hall.summary(ref).next:
+    if follows := project.summary(ref).next:
         say(f"  next: {follows}")
 
 
-def named_or_only_foreign(hall: Hall, name: str | None) -> SessionRef:
+def named_or_only_foreign(project: Project, name: str | None) -> SessionRef:
     """The session that is meant; without a name, the only one that is foreign or waits for adoption."""
     if name:
-        ref = hall.find(name)
-        if not _waits(hall, ref):
+        ref = project.ref(name)
+        if not _waits(project, ref):
             raise NothingToDo(f"{ref.name} is yours already")
         return ref
-    refs = [ref for ref in hall.sessions() if _waits(hall, ref)]
+    refs = [ref for ref in project.sessions() if _waits(project, ref)]
     if not refs:
         raise NothingToDo("no session here is foreign, and none of yours waits for adoption")
     if len(refs) > 1:
@@ -67,6 +67,6 @@ def named_or_only_foreign(hall: Hall, name: str | None) -> SessionRef:
     return refs[0]
 
 
-def _waits(hall: Hall, ref: SessionRef) -> bool:
+def _waits(project: Project, ref: SessionRef) -> bool:
     """Whether a session, or something in it, counts only after adoption."""
-    return not hall.is_recorded(ref) or any(p.rule in NOT_YET for p in hall.summary(ref).problems)
+    return not project.is_recorded(ref) or any(p.rule in NOT_YET for p in project.summary(ref).problems)

@@ -1,4 +1,4 @@
-"""What all doors share: the hall of this folder, one way to print, one way to run."""
+"""What all commands share: the project of this folder, one way to print, one way to run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import click
 from rich.console import Console
 from rich.markdown import Markdown
 
-from rondel.api import SCHEMA_VERSION, Hall
 from rondel.cli import encoding
 from rondel.cli.live import cost_json, live_view
 from rondel.cli.screen import PlainConsole
@@ -23,6 +22,7 @@ from rondel.model.commands import command_line
 from rondel.model.conclusion import Conclusion
 from rondel.model.summary import Summary
 from rondel.model.workflow import SessionRef
+from rondel.project import SCHEMA_VERSION, Project
 from rondel.store.lease import Lease
 from rondel.trust.parts import Part, difference
 
@@ -58,19 +58,19 @@ def say(words: str) -> None:
     click.echo(words, err=True)
 
 
-def here() -> Hall:
-    """The hall of the repository around the current folder."""
+def here() -> Project:
+    """The project of the repository around the current folder."""
     try:
-        found = Hall.open(Path.cwd())
+        found = Project.find(Path.cwd())
     except FileNotFoundError:
         raise RondelError("the current folder is gone; change to one that is there") from None
     found.confirm = confirm_adoption
     return found
 
 
-def hall_at(root: Path) -> Hall:
-    """The hall of another repository."""
-    found = Hall(root)
+def project_at(root: Path) -> Project:
+    """The project of another repository."""
+    found = Project(root)
     found.confirm = confirm_adoption
     return found
 
@@ -80,19 +80,19 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirm_adoption(hall: Hall, ref: SessionRef) -> bool:
+def confirm_adoption(project: Project, ref: SessionRef) -> bool:
     """Show what a foreign session says is done and decided, and ask whether it counts from now on."""
     if not is_terminal():
         return False
     say(f"{ref.name} was not begun here; what it says counts when you adopt it:")
-    for line in hall.claims(ref):
+    for line in project.claims(ref):
         say(f"  {line}")
     return click.confirm(f"adopt {ref.name}?", err=True)
 
 
-def say_foreign(hall: Hall, ref: SessionRef) -> None:
+def say_foreign(project: Project, ref: SessionRef) -> None:
     """Say of a session that is only shown that it is foreign."""
-    if not hall.is_known(ref):
+    if not project.is_known(ref):
         adopts = command_line("adopt", ref.name)
         say(f"{ref.name} is foreign: it was not begun here; `{adopts}` makes it yours")
 
@@ -108,7 +108,7 @@ def emit_json(body: object) -> None:
 
 
 def report_json(
-    hall: Hall,
+    project: Project,
     ref: SessionRef,
     report: Report,
     conclusion: Conclusion = NOTHING_SAID,
@@ -122,8 +122,8 @@ def report_json(
         "details": list(report.details),
         "until": report.until.isoformat() if report.until else None,
         "exit_code": report.exit_code if code is None else code,
-        "usage": cost_json(hall.spent(ref)),
-        "next": follows(ref, report, hall.summary(ref)) or None,
+        "usage": cost_json(project.spent(ref)),
+        "next": follows(ref, report, project.summary(ref)) or None,
         **conclusion.fields,
     }
 
@@ -153,20 +153,20 @@ class Driving(TypedDict, total=False):
     lease: Lease | None
 
 
-def drive(hall: Hall, ref: SessionRef, *, as_json: bool = False, **how: Unpack[Driving]) -> Report:
+def drive(project: Project, ref: SessionRef, *, as_json: bool = False, **how: Unpack[Driving]) -> Report:
     """Run a session with a live view, and say how it ended.
 
     Whoever types a command that goes on wants what failed to be tried again. Whoever answers a
     question does not say so (`retry=False`): what failed beside it is not paid for once more.
     A command that says something first that the run is for has the lease already, and gives it.
     """
-    ask_consent(hall, ref.workflow, ref)
-    hall.require_consent(ref.workflow, ref)
-    _say_who_works(hall, ref)
-    if words := hall.unconfined():
+    ask_consent(project, ref.workflow, ref)
+    project.require_consent(ref.workflow, ref)
+    _say_who_works(project, ref)
+    if words := project.unconfined():
         say(f"sandbox: {words}")
     with live_view(ref.name, quiet=as_json) as view:
-        report = hall.drive(
+        report = project.drive(
             ref,
             view=view,
             agents_max=how.get("agents_max"),
@@ -178,58 +178,65 @@ def drive(hall: Hall, ref: SessionRef, *, as_json: bool = False, **how: Unpack[D
             lease=how.get("lease"),
         )
     if not as_json:
-        _say_report(ref, report, follows(ref, report, hall.summary(ref)))
+        _say_report(ref, report, follows(ref, report, project.summary(ref)))
     return report
 
 
-def ask_consent(hall: Hall, workflow: str, ref: SessionRef | None = None) -> None:
+def ask_consent(project: Project, workflow: str, ref: SessionRef | None = None) -> None:
     """Show what a run would execute of the repository, and ask; say what is left out where nobody answers.
 
     What a run cannot do without is not said here: it is refused with its name.
     """
-    missing = [part for part in hall.lacks_consent(workflow, ref) if part.digest not in hall.asked]
+    missing = [part for part in project.lacks_consent(workflow, ref) if part.digest not in project.asked]
     if not missing:
         return
-    hall.asked.update(part.digest for part in missing)
+    project.asked.update(part.digest for part in missing)
     if is_terminal():
         say("this repository brings what can run, redirect or loosen; it counts when you say yes to it:")
-        for line in shown_parts(hall, missing):
+        for line in shown_parts(project, missing):
             say(f"  {line}")
         if click.confirm("say yes to all of it? It is asked again when it changes", err=True):
-            hall.consent(missing)
+            project.consent(missing)
             return
-    needed = {part.digest for part in hall.needs_consent(workflow, ref)}
+    needed = {part.digest for part in project.needs_consent(workflow, ref)}
     if names := [part.name for part in missing if part.digest not in needed]:
         how = f"`{command_line('trust')}` shows it, `{command_line('trust', '--yes')}` says yes"
         say(f"left out, for want of your consent: {', '.join(names)} ({how})")
 
 
-def shown_parts(hall: Hall, parts: Iterable[Part]) -> Iterator[str]:
+def shown_parts(project: Project, parts: Iterable[Part]) -> Iterator[str]:
     """Parts for a person: what would run, or what changed since it was last consented to."""
     for part in parts:
-        before = hall.consents.before.get(part.name)
+        before = project.consents.before.get(part.name)
         yield part.name if before is None else f"{part.name}, changed:"
         lines = part.shown if before is None else difference(before, part.shown)
         yield from (f"  {line}" for line in lines)
 
 
 def run_session(
-    hall: Hall, ref: SessionRef, *, as_json: bool = False, fail: bool | None = None, **how: Unpack[Driving]
+    project: Project,
+    ref: SessionRef,
+    *,
+    as_json: bool = False,
+    fail: bool | None = None,
+    **how: Unpack[Driving],
 ) -> NoReturn:
     """Run a session and leave with the exit code that says how it ended."""
-    conclude(hall, ref, drive(hall, ref, as_json=as_json, **how), as_json=as_json, fail=fail)
+    conclude(project, ref, drive(project, ref, as_json=as_json, **how), as_json=as_json, fail=fail)
 
 
-def conclude(hall: Hall, ref: SessionRef, report: Report, *, as_json: bool, fail: bool | None) -> NoReturn:
+def conclude(
+    project: Project, ref: SessionRef, report: Report, *, as_json: bool, fail: bool | None
+) -> NoReturn:
     """Say what a session came to, and leave with the exit code that says it.
 
     The same for every command that runs a session: what there is to say is its workflow's. `fail`
     is what the person said of verdicts that are no approval.
     """
-    found = hall.workflow(ref.workflow).conclusion(hall.state(ref))
+    found = project.workflow(ref.workflow).conclusion(project.state(ref))
     code = exit_code(report, found, fail)
     if as_json:
-        emit(report_json(hall, ref, report, found, code))
+        emit(report_json(project, ref, report, found, code))
     else:
         print_markdown(found.document)
         for line in found.lines:
@@ -255,13 +262,17 @@ def print_markdown(content: str) -> None:
         click.echo(content, nl=False)
 
 
-def _say_who_works(hall: Hall, ref: SessionRef) -> None:
+def _say_who_works(project: Project, ref: SessionRef) -> None:
     """Where nothing is configured, say what was taken instead."""
-    if hall.config.roles:
+    if project.config.roles:
         return
-    agent = hall.config.agent_for(f"{ref.workflow}.default")
-    how = "found on the PATH" if agent.name in hall.config.detected else "no agent is installed or configured"
-    written = (hall.root / "rondel.toml").exists()
+    agent = project.config.agent_for(f"{ref.workflow}.default")
+    how = (
+        "found on the PATH"
+        if agent.name in project.config.detected
+        else "no agent is installed or configured"
+    )
+    written = (project.root / "rondel.toml").exists()
     choose = "[roles] in rondel.toml chooses" if written else "`rondel init` writes a rondel.toml to choose"
     say(f"agents: {agent.name} ({how}; {choose})")
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import click
 
 from rondel.agents.git import Git
-from rondel.api import Hall
 from rondel.cli import demo_generate, demo_review
+from rondel.project import Project
 
 TEST = """import unittest
 
@@ -84,7 +84,7 @@ class Scene:
 
 def review(_scene: Scene) -> None:
     """Two rounds by analysers: planted defects, a fix, and what it fixed."""
-    demo_review.demo(Hall.open, click.echo)
+    demo_review.demo(Project.find, click.echo)
 
 
 def feature(scene: Scene) -> None:

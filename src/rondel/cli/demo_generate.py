@@ -11,9 +11,9 @@ from importlib.resources import files as resources
 from pathlib import Path
 
 from rondel.agents.git import Git
-from rondel.api import Hall
 from rondel.errors import RondelError
 from rondel.model.workflow import SessionRef
+from rondel.project import Project
 from rondel.workflows.generate.files import GenerateOptions, copies, copy_code, start
 from rondel.workflows.generate.read import State
 from rondel.workflows.generate.workflow import status_text
@@ -39,16 +39,16 @@ def demo(echo: Callable[[str], None]) -> None:
     with tempfile.TemporaryDirectory(prefix="rondel-demo-") as folder:
         root = Path(folder)
         _repository(root)
-        hall = Hall(root, trust="yes")  # to settings that the demo writes itself
+        project = Project(root, trust="yes")  # to settings that the demo writes itself
         wish = GenerateOptions("python-service", CONTEXT, with_tests=True, request={"auto": True})
-        ref = start(root, wish, claim=hall.claim)
+        ref = start(root, wish, claim=project.claim)
         echo(
             f"$ rondel generate init python-service -c package=shelf -c entity=Book … --with-tests\n{ref.id}"
         )
-        report = hall.drive(ref)
+        report = project.drive(ref)
         if report.exit_code:
             raise RondelError(f"the demo of generate ended with {report.stopped}: {report.message}")
-        state: State = hall.state(ref)
+        state: State = project.state(ref)
         if state.session is not None:
             echo(f"$ rondel generate status\n{status_text(state.session)}")
         _take_over(root, ref, state, echo)

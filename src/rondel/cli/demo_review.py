@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rondel.agents.git import Git
-from rondel.api import Hall
 from rondel.errors import RondelError
+from rondel.project import Project
 from rondel.workflows.review import files
 from rondel.workflows.review.commands import print_comparison
 from rondel.workflows.review.judge import compare_rounds
@@ -71,7 +71,7 @@ cp -r build/* "$TARGET"
 }
 
 
-def demo(hall_factory: Callable[[Path], Hall], echo: Callable[[str], None]) -> None:
+def demo(find: Callable[[Path], Project], echo: Callable[[str], None]) -> None:
     """Two rounds on a scratch repository: the first finds, the second sees what was fixed."""
     with tempfile.TemporaryDirectory(prefix="rondel-demo-") as folder:
         root = Path(folder) / "shop"
@@ -81,10 +81,10 @@ def demo(hall_factory: Callable[[Path], Hall], echo: Callable[[str], None]) -> N
         _git(root, "checkout", "-q", "-b", "archive")
         _commit(root, CHANGE, "send reports to the archive")
         echo("$ rondel review                  # the branch `archive` against main; no model, no key\n")
-        _round(hall_factory(root), echo)
+        _round(find(root), echo)
         _commit(root, FIX, "keep the key out, quote the target")
         echo("\n$ git commit -m 'keep the key out, quote the target' && rondel review\n")
-        state = _round(hall_factory(root), echo)
+        state = _round(find(root), echo)
         echo("\n$ rondel review compare\n")
         print_comparison(state, compare_rounds(state, None, None))
         echo("\nWhat is left in the repository:\n")
@@ -93,13 +93,13 @@ def demo(hall_factory: Callable[[Path], Hall], echo: Callable[[str], None]) -> N
                 echo(f"  {path.relative_to(root)}")
 
 
-def _round(hall: Hall, echo: Callable[[str], None]) -> ReviewState:
+def _round(project: Project, echo: Callable[[str], None]) -> ReviewState:
     options = ReviewOptions(
-        settings=hall.settings("review"), kind_of=lambda role: hall.config.agent_for(role).kind
+        settings=project.settings("review"), kind_of=lambda role: project.config.agent_for(role).kind
     )
-    opened = files.start(hall.root, hall.look, options, hall)
-    report = hall.drive(opened.ref, lease=opened.lease)
-    state = files.state_of(hall.root, opened.ref, hall)
+    opened = files.start(project.root, project.look, options, project)
+    report = project.drive(opened.ref, lease=opened.lease)
+    state = files.state_of(project.root, opened.ref, project)
     if report.exit_code or not state.is_complete:
         raise RondelError(f"the demo's review did not come to its end: {report.message}")
     echo((state.files.text(state.at.final) or "").rstrip())

@@ -21,7 +21,7 @@ from rondel.agents.process import plain
 from rondel.cli.screen import PlainConsole
 from rondel.engine.driver import View
 from rondel.engine.ledger import Ledger, usage_json
-from rondel.engine.notes import Flight
+from rondel.engine.notes import RunningAction
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.summary import Summary
 
@@ -35,7 +35,7 @@ class Silent:
     def event(self, kind: str, fields: dict[str, object]) -> None:
         """See `View`."""
 
-    def tick(self, flights: list[Flight[Any]], ledger: Ledger, summary: Summary) -> None:
+    def tick(self, flights: list[RunningAction[Any]], ledger: Ledger, summary: Summary) -> None:
         """See `View`."""
 
 
@@ -57,7 +57,7 @@ class Lines:
         if line:
             self._console.print(line, soft_wrap=True)
 
-    def tick(self, flights: list[Flight[Any]], ledger: Ledger, summary: Summary) -> None:
+    def tick(self, flights: list[RunningAction[Any]], ledger: Ledger, summary: Summary) -> None:
         """See `View`."""
 
 
@@ -69,7 +69,7 @@ class Screen(Lines):
         self._live = live
         self._title = title
 
-    def tick(self, flights: list[Flight[Any]], ledger: Ledger, summary: Summary) -> None:
+    def tick(self, flights: list[RunningAction[Any]], ledger: Ledger, summary: Summary) -> None:
         """See `View`."""
         table = Table.grid(padding=(0, 2))
         sign = "line" if self._console.options.ascii_only else "dots"

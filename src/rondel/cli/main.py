@@ -1,4 +1,4 @@
-"""The command `rondel`: which door is where, and which exit code an error has."""
+"""The command `rondel`: which command is where, and which exit code an error has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rondel.errors import MachineTrouble, RondelError
 
 # Each command that is no workflow's, the module it is in and its name there. Nothing is imported before it
 # is called; the commands of workflows come from their entry points.
-DOORS = {
+COMMANDS = {
     "status": ("rondel.cli.sessions", "status"),
     "watch": ("rondel.cli.sessions", "watch"),
     "run": ("rondel.cli.sessions", "run"),
@@ -36,20 +36,20 @@ DOORS = {
 INTERRUPTED = 130
 
 
-class Doors(Commands):
+class Rondel(Commands):
     """A group that imports a command when it is called, not before."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command, in the order a person would meet them."""
-        names = [name for name in installed.workflows() if name not in DOORS]
+        names = [name for name in installed.workflows() if name not in COMMANDS]
         # A shell sorts what it completes itself.
-        return [*(names if ctx.resilient_parsing else installed.in_order(names)), *DOORS]
+        return [*(names if ctx.resilient_parsing else installed.in_order(names)), *COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
-        if cmd_name not in DOORS:
+        if cmd_name not in COMMANDS:
             return _workflow_command(cmd_name) if cmd_name in installed.workflows() else None
-        module, attribute = DOORS[cmd_name]
+        module, attribute = COMMANDS[cmd_name]
         found = getattr(import_module(module), attribute)
         return found if isinstance(found, click.Command) else None
 
@@ -70,7 +70,7 @@ def _workflow_command(name: str) -> click.Command | None:
     return click.Command(name, context_settings=anything, callback=fail, help="Cannot be loaded.")
 
 
-@click.command(cls=Doors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Rondel, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="rondel", message="%(prog)s %(version)s")
 def root() -> None:
     """Drive AI coding agents through rounds of work and review that survive anything.

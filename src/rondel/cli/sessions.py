@@ -1,4 +1,4 @@
-"""The doors that serve every workflow: status, watch, run, pause, approve, show."""
+"""The commands that serve every workflow: status, watch, run, pause, approve, show."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rich.live import Live
 from rich.markdown import Markdown
 from rich.text import Text
 
-from rondel.api import Hall
 from rondel.cli.common import (
     agents_option,
     console,
@@ -35,6 +34,7 @@ from rondel.model.commands import command_line
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
+from rondel.project import Project
 
 F = TypeVar("F", bound=Callable[..., object])
 WATCH_S = 1.0
@@ -54,19 +54,23 @@ session_argument = click.argument("session", required=False, shell_complete=_nam
 @click.option("--explain", is_flag=True, help="Say for each produced file why it is reused or stale.")
 def status(session: str | None, as_json: bool, explain: bool) -> None:
     """Show every session of every workflow, or one."""
-    hall = here()
+    project = here()
     if session:
-        ref = hall.find(session)
-        _show_one(hall, ref, as_json=as_json, explain=explain)
+        ref = project.ref(session)
+        _show_one(project, ref, as_json=as_json, explain=explain)
         return
-    rows = hall.survey()
+    rows = project.survey()
     if as_json:
         emit(
-            {"sessions": [summary_json(hall, ref, found) | _files(hall, ref, explain) for ref, found in rows]}
+            {
+                "sessions": [
+                    summary_json(project, ref, found) | _files(project, ref, explain) for ref, found in rows
+                ]
+            }
         )
         return
     if not rows:
-        first = next(iter(hall.workflow_names()), "")
+        first = next(iter(project.workflow_names()), "")
         say(f"no sessions here yet; start one with `rondel {first}` or another workflow")
     _print_table(rows)
     for ref, found in rows:
@@ -76,10 +80,10 @@ def status(session: str | None, as_json: bool, explain: bool) -> None:
             click.echo(f"{ref.name}: {found.edits_lost.message}; next: {found.next}")
     for ref, _ in rows if explain else ():
         click.echo(ref.name)
-        _print_origins(hall, ref)
+        _print_origins(project, ref)
 
 
-def summary_json(hall: Hall, ref: SessionRef, found: Summary) -> dict[str, object]:
+def summary_json(project: Project, ref: SessionRef, found: Summary) -> dict[str, object]:
     """A session in short, for a program."""
     return {
         "session": ref.name,
@@ -91,7 +95,7 @@ def summary_json(hall: Hall, ref: SessionRef, found: Summary) -> dict[str, objec
         "progress": {"done": found.done, "total": found.total},
         "waiting_for": found.waiting_for,
         "path": ref.folder,
-        "runtime": str(hall.runtime(ref)),
+        "runtime": str(project.runtime(ref)),
         "updated_at": stamp(found.updated_at) if found.updated_at else None,
         "problems": [problem_json(p) for p in found.problems],
         "foreign": found.is_foreign,
@@ -104,12 +108,12 @@ def problem_json(problem: Problem) -> dict[str, object]:
     return {"rule": problem.rule, "file": problem.file, "message": problem.message, "repair": problem.repair}
 
 
-def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> None:
-    found = hall.status(ref)
+def _show_one(project: Project, ref: SessionRef, *, as_json: bool, explain: bool) -> None:
+    found = project.status(ref)
     if as_json:
-        spent_json = {"usage": cost_json(hall.spent(ref))}
-        entry = summary_json(hall, ref, found) | {"state": hall.document(ref)} | spent_json
-        entry |= _files(hall, ref, explain)
+        spent_json = {"usage": cost_json(project.spent(ref))}
+        entry = summary_json(project, ref, found) | {"state": project.document(ref)} | spent_json
+        entry |= _files(project, ref, explain)
         emit({"sessions": [entry]})
         return
     _print_table([(ref, found)])
@@ -121,31 +125,31 @@ def _show_one(hall: Hall, ref: SessionRef, *, as_json: bool, explain: bool) -> N
         click.echo(f"  not made by Rondel: {', '.join(found.foreign)}")
     if found.waiting_for:
         click.echo(f"  waits for: {found.waiting_for}")
-    last = hall.last_report(ref) if found.status is Status.FAILED else None
+    last = project.last_report(ref) if found.status is Status.FAILED else None
     for line in (line for line in last.details if line != found.waiting_for) if last else ():
         click.echo(f"  {line}")
-    if spent := cost(hall.spent(ref)):
+    if spent := cost(project.spent(ref)):
         click.echo(f"  cost so far: {spent}")
     if found.next:
         click.echo(f"  next: {found.next}")
     if explain:
-        _print_origins(hall, ref)
+        _print_origins(project, ref)
 
 
-def _files(hall: Hall, ref: SessionRef, explain: bool) -> dict[str, object]:
+def _files(project: Project, ref: SessionRef, explain: bool) -> dict[str, object]:
     """Why each produced file is reused or stale, for a program that asked."""
     if not explain:
         return {}
     return {
         "files": [
             {"file": o.file, "stale": o.stale, "edited": o.edited, "reasons": list(o.reasons)}
-            for o in hall.explain(ref)
+            for o in project.explain(ref)
         ]
     }
 
 
-def _print_origins(hall: Hall, ref: SessionRef) -> None:
-    for origin in hall.explain(ref):
+def _print_origins(project: Project, ref: SessionRef) -> None:
+    for origin in project.explain(ref):
         click.echo(f"  {origin.file}  {origin.words}")
 
 
@@ -174,28 +178,28 @@ def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
 @click.option("--once", is_flag=True, help="Show it once and leave.")
 def watch(session: str | None, once: bool) -> None:
     """Follow a session that runs in another terminal."""
-    hall = here()
-    ref = hall.find(session, looking=True)
+    project = here()
+    ref = project.ref(session, looking=True)
     screen = console()
     if once or not screen.is_terminal:
-        screen.print(_watch_view(screen, hall, ref))
-        while not once and hall.summary(ref).status is Status.RUNNING:
+        screen.print(_watch_view(screen, project, ref))
+        while not once and project.summary(ref).status is Status.RUNNING:
             time.sleep(WATCH_S)
-            screen.print(_watch_view(screen, hall, ref))
+            screen.print(_watch_view(screen, project, ref))
         return
     with Live(console=screen, auto_refresh=False) as live:
         while True:
-            live.update(_watch_view(screen, hall, ref), refresh=True)
-            if hall.summary(ref).status is not Status.RUNNING:
+            live.update(_watch_view(screen, project, ref), refresh=True)
+            if project.summary(ref).status is not Status.RUNNING:
                 return
             time.sleep(WATCH_S)
 
 
-def _watch_view(screen: Console, hall: Hall, ref: SessionRef) -> RenderableType:
-    found = hall.summary(ref)
-    beat = hall.heartbeat(ref)
+def _watch_view(screen: Console, project: Project, ref: SessionRef) -> RenderableType:
+    found = project.summary(ref)
+    beat = project.heartbeat(ref)
     progress = f" {found.done}/{found.total}" if found.total else ""
-    spent = cost(hall.spent(ref))
+    spent = cost(project.spent(ref))
     head = f"{ref.name}: {found.status.value}, {found.phase}{progress}" + (f", {spent}" if spent else "")
     view: list[RenderableType] = [Text(head, style="bold")]
     if found.is_foreign:
@@ -208,7 +212,7 @@ def _watch_view(screen: Console, hall: Hall, ref: SessionRef) -> RenderableType:
         view.append(table(screen, ("action", "agent", "for", "last output", "tokens"), shown))
     elif found.status is not Status.RUNNING:
         view.append(Text(f"nobody works on it{f'; next: {found.next}' if found.next else ''}"))
-    return Group(*view, *map(Text, hall.details(ref)))
+    return Group(*view, *map(Text, project.details(ref)))
 
 
 def _watch_row(row: dict[str, object]) -> tuple[str, ...]:
@@ -248,12 +252,12 @@ class _Going(TypedDict):
 
 
 def _go_on(session: str | None, onto: str | None, going: _Going) -> None:
-    hall = here()
-    ref = hall.find(session)
-    with hall.hold(ref) as lease:
-        for line in hall.move_onto(ref, onto, lease) if onto else ():
+    project = here()
+    ref = project.ref(session)
+    with project.hold(ref) as lease:
+        for line in project.move_onto(ref, onto, lease) if onto else ():
             say(line)
-        run_session(hall, ref, lease=lease, **going)
+        run_session(project, ref, lease=lease, **going)
 
 
 @click.command()
@@ -285,20 +289,20 @@ def stop(session: str | None) -> None:
 
 
 def _control(session: str | None, word: str) -> None:
-    hall = here()
-    leave_word(hall, hall.find(session), word)
+    project = here()
+    leave_word(project, project.ref(session), word)
 
 
-def leave_word(hall: Hall, ref: SessionRef, word: str) -> None:
+def leave_word(project: Project, ref: SessionRef, word: str) -> None:
     """Pause or stop a session, and say what that does, what goes on and what to type after."""
-    under_way = hall.control(ref, word)
+    under_way = project.control(ref, word)
     if not under_way:
         say(f"{ref.name}: no driver works on it; nothing starts until it is resumed")
     elif word == "pause":
         say(f"{ref.name}: paused; nothing new starts, and what is under way goes on to its end")
     else:
         say(f"{ref.name}: stopping; what is under way is ended, and what is finished is kept")
-    follows = command_line("resume", ref.name) if under_way else hall.summary(ref).next
+    follows = command_line("resume", ref.name) if under_way else project.summary(ref).next
     if follows:
         say(f"  next: {follows}")
 
@@ -343,15 +347,15 @@ def reject(session: str | None, as_json: bool, path: str | None, no_run: bool, c
 def _answer(
     session: str | None, answer: str, comment: str, path: str | None, *, as_json: bool, no_run: bool
 ) -> None:
-    hall = here()
-    ref = hall.find(session)
-    question = hall.decide(ref, answer, path=path, comment=comment)
+    project = here()
+    ref = project.ref(session)
+    question = project.decide(ref, answer, path=path, comment=comment)
     say(f"{ref.name}: {answer}: {question.question}")
-    goes_on = not no_run and hall.goes_on(ref)
+    goes_on = not no_run and project.goes_on(ref)
     if goes_on:
         say(f"{ref.name}: its driver goes on; `{command_line('watch', ref.name)}` follows it")
     if not no_run and not goes_on:
-        run_session(hall, ref, as_json=as_json, retry=False)
+        run_session(project, ref, as_json=as_json, retry=False)
     if as_json:
         emit({"session": ref.name, "question": question.question, "answer": answer})
 
@@ -365,15 +369,15 @@ def _answer(
 @click.option("--raw", is_flag=True, help="Print the file as it is.")
 def show(session: str | None, artifact: str | None, number: int | None, raw: bool) -> None:
     """Show a file of a session, rendered; without ARTIFACT the one that matters most."""
-    hall = here()
-    ref = hall.find(session, looking=True)
-    say_foreign(hall, ref)
-    path = hall.artifact(ref, artifact, number)
+    project = here()
+    ref = project.ref(session, looking=True)
+    say_foreign(project, ref)
+    path = project.artifact(ref, artifact, number)
     if path is None:
-        for name in hall.artifacts(ref):
+        for name in project.artifacts(ref):
             click.echo(name)
         return
-    body = hall.files(ref).text(path)
+    body = project.files(ref).text(path)
     if body is None:
         raise UsageError(f"{path} of {ref.name} cannot be read as text")
     if raw or not sys.stdout.isatty() or not path.endswith(".md"):

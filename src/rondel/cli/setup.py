@@ -1,4 +1,4 @@
-"""The doors for setting up: init, doctor, agents, completion."""
+"""The commands for setting up: init, doctor, agents, completion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from click.shell_completion import get_completion_class
 
 from rondel.agents import roster
 from rondel.agents.settings import AgentSettings
-from rondel.api import Hall
 from rondel.cli.common import console, emit, here, json_option, say
 from rondel.cli.sessions import problem_json
 from rondel.cli.tables import table as columns
@@ -24,6 +23,7 @@ from rondel.model.commands import command_line
 from rondel.model.roles import match_role
 from rondel.model.summary import EDITS_LOST, FOREIGN_SESSION, Problem
 from rondel.plugin import install_plugin
+from rondel.project import Project
 from rondel.sandbox.box import held
 from rondel.store import files
 from rondel.trust.admit import Admitted
@@ -59,18 +59,18 @@ attempts_max = 2
 @click.option("--plugin/--no-plugin", default=True, help="Install the coding-agent plugin too.")
 def init(plugin: bool) -> None:
     """Write a rondel.toml, and install the coding-agent plugin."""
-    hall = here()
-    path = hall.root / "rondel.toml"
+    project = here()
+    path = project.root / "rondel.toml"
     if path.exists():
         say("rondel.toml is there already; it stays as it is")
     else:
-        is_said = "default" in hall.config.roles  # by the person: it would only stand in its way
-        first = None if is_said else next(iter(hall.config.detected), None)
+        is_said = "default" in project.config.roles  # by the person: it would only stand in its way
+        first = None if is_said else next(iter(project.config.detected), None)
         roles = f'default = "{first}"' if first else '# default = "claude"'
         files.write(path, TEMPLATE.format(roles=roles).encode())
         say("wrote rondel.toml")
     if plugin:
-        for line in install_plugin(hall.root):
+        for line in install_plugin(project.root):
             say(line)
 
 
@@ -79,10 +79,10 @@ def init(plugin: bool) -> None:
 @json_option
 def doctor(repair: bool, as_json: bool) -> None:
     """Say what is wrong in the folders, in which file, and the fix."""
-    hall = here()
-    settings, wrong = _settings(hall)
-    problems = [*wrong, *hall.doctor(repair=repair)]
-    machine = _machine(hall) | {"settings": settings, "sandbox": _sandbox(hall)}
+    project = here()
+    settings, wrong = _settings(project)
+    problems = [*wrong, *project.doctor(repair=repair)]
+    machine = _machine(project) | {"settings": settings, "sandbox": _sandbox(project)}
     if as_json:
         rows = [problem_json(p) | {"session": s, "repaired": p.repaired} for s, p in problems]
         emit({"machine": machine, "problems": rows})
@@ -97,22 +97,22 @@ def doctor(repair: bool, as_json: bool) -> None:
         if not problems:
             click.echo("nothing wrong was found")
         if settings != WRONG:
-            _say_left_out(hall.config.admitted)
-        if command := _follows(hall, problems, tried=repair):
+            _say_left_out(project.config.admitted)
+        if command := _follows(project, problems, tried=repair):
             say(f"next: {command}")
     if repair and _refused(problems):
         sys.exit(NeedsConsent.exit_code)
     sys.exit(1 if any(not p.repaired for _, p in problems) else 0)
 
 
-def _follows(hall: Hall, problems: Sequence[tuple[str, Problem]], *, tried: bool) -> str:
+def _follows(project: Project, problems: Sequence[tuple[str, Problem]], *, tried: bool) -> str:
     """The command that leads on: it mends the rest, or goes on with what was mended."""
     if tried and (refused := _refused(problems)):
         return command_line("adopt", refused)
     if not tried and any("doctor --repair" in p.repair for _, p in problems):
         return command_line("doctor", "--repair")
     mended = {session for session, p in problems if p.repaired or p.rule == EDITS_LOST}
-    found = (hall.summary(ref).next for ref in hall.sessions() if ref.name in mended)
+    found = (project.summary(ref).next for ref in project.sessions() if ref.name in mended)
     return next((command for command in found if command), "")
 
 
@@ -123,37 +123,37 @@ def _refused(problems: Sequence[tuple[str, Problem]]) -> str:
     return next(open_, "")
 
 
-def _settings(hall: Hall) -> tuple[str, list[tuple[str, Problem]]]:
+def _settings(project: Project) -> tuple[str, list[tuple[str, Problem]]]:
     """Where the settings come from, and what is wrong with them: the folders do not depend on it."""
     try:
-        source = hall.config.source
+        source = project.config.source
     except ConfigError as e:
         return WRONG, [("", Problem("settings", "rondel.toml", str(e), "correct it; nothing runs before"))]
-    return source if (hall.root / source).exists() else "defaults", []
+    return source if (project.root / source).exists() else "defaults", []
 
 
-def _sandbox(hall: Hall) -> str:
+def _sandbox(project: Project) -> str:
     """What holds the programs that Rondel starts here."""
     try:
-        mode = hall.sandbox_mode
+        mode = project.sandbox_mode
     except RondelError as e:
         return str(e)
     if mode == "none":
         return "none, as you asked for; programs that Rondel starts can do what you can"
     more = [
         f"{what} {place}{'' if os.path.lexists(os.path.expanduser(place)) else ' (not there)'}"  # noqa: PTH111
-        for what, places in (("read", hall.config.sandbox.read), ("write", hall.config.sandbox.write))
+        for what, places in (("read", project.config.sandbox.read), ("write", project.config.sandbox.write))
         for place in places
     ]
-    more += [f"reach {host}" for host in hall.config.sandbox.hosts]
-    return "; ".join((held(mode, hall.config.sandbox.network), *more))
+    more += [f"reach {host}" for host in project.config.sandbox.hosts]
+    return "; ".join((held(mode, project.config.sandbox.network), *more))
 
 
-def _machine(hall: Hall) -> dict[str, str]:
+def _machine(project: Project) -> dict[str, str]:
     """What Rondel and its workflows need from the machine."""
     needed = {"git": "nothing works without it"}
-    for name in hall.workflow_names():
-        needed |= hall.workflow(name).programs
+    for name in project.workflow_names():
+        needed |= project.workflow(name).programs
     return {
         **{name: shutil.which(name) or f"not installed: {why}" for name, why in needed.items()},
         "agents": ", ".join(roster.detect()) or "no vendor's CLI on the PATH",
@@ -168,11 +168,11 @@ def agents(as_json: bool) -> None:
     Of an agent that the repository's settings describe, only where its program is: nothing of
     the repository is run to show something.
     """
-    hall = here()
-    config = hall.read_config(all_installed=False)
+    project = here()
+    config = project.read_config(all_installed=False)
     configured = dict(config.agents)
     for kind in (*roster.VENDORS, *BUILT_IN):
-        configured.setdefault(kind, AgentSettings(name=kind, kind=kind, root=hall.root))
+        configured.setdefault(kind, AgentSettings(name=kind, kind=kind, root=project.root))
     brought = {part.name for part in config.admitted.parts}
     rows: list[dict[str, Any]] = []
     for name, table in configured.items():
@@ -180,7 +180,7 @@ def agents(as_json: bool) -> None:
         has = sorted(r for r, agent in config.roles.items() if agent == name)
         unset = [
             w
-            for w in hall.workflow_names()
+            for w in project.workflow_names()
             if match_role(config.roles, w) is None and config.agent_for(w).name == name
         ]
         rows.append(

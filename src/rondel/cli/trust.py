@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import click
 
-from rondel.api import Hall
 from rondel.cli.common import emit, here, json_option, say, shown_parts
 from rondel.errors import UsageError
 from rondel.model.commands import command_line
+from rondel.project import Project
 from rondel.trust.parts import Part
 
 
@@ -28,17 +28,17 @@ def command(yes: bool, revoke: bool, as_json: bool) -> None:
     """
     if yes and revoke:
         raise UsageError("--yes and --revoke are two answers; give one of them")
-    hall = here()
+    project = here()
     if revoke:
-        say(f"taken back: {hall.revoke()}")
+        say(f"taken back: {project.revoke()}")
         return
-    parts = hall.brought()
-    missing = [part for part in parts if part.digest not in hall.consents.parts]
+    parts = project.brought()
+    missing = [part for part in parts if part.digest not in project.consents.parts]
     if not as_json:
-        _print_parts(hall, parts, missing)
-    added = hall.consent(missing) if yes and missing else 0
+        _print_parts(project, parts, missing)
+    added = project.consent(missing) if yes and missing else 0
     if as_json:
-        _emit_parts(hall, parts)
+        _emit_parts(project, parts)
     elif not parts:
         say("nothing here needs your consent")
     elif yes:
@@ -47,20 +47,20 @@ def command(yes: bool, revoke: bool, as_json: bool) -> None:
         say(f"next: {command_line('trust', '--yes')}")
 
 
-def _print_parts(hall: Hall, parts: Sequence[Part], missing: Sequence[Part]) -> None:
+def _print_parts(project: Project, parts: Sequence[Part], missing: Sequence[Part]) -> None:
     for part in parts:
         if part not in missing:
             click.echo(f"{part.name}: you said yes")
-    for line in shown_parts(hall, missing):
+    for line in shown_parts(project, missing):
         click.echo(line)
-    for key in hall.config.admitted.refused:
+    for key in project.config.admitted.refused:
         click.echo(f"{key}: does not count; only your own settings say it, or yours are stricter")
 
 
-def _emit_parts(hall: Hall, parts: Sequence[Part]) -> None:
-    known = hall.consents.parts
+def _emit_parts(project: Project, parts: Sequence[Part]) -> None:
+    known = project.consents.parts
     rows = [
         {"name": p.name, "digest": p.digest, "consented": p.digest in known, "shown": list(p.shown)}
         for p in parts
     ]
-    emit({"parts": rows, "refused": list(hall.config.admitted.refused)})
+    emit({"parts": rows, "refused": list(project.config.admitted.refused)})

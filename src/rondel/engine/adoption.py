@@ -12,7 +12,7 @@ from rondel.model.actions import Ask
 from rondel.model.decisions import DECISIONS
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.snapshot import Snapshot
-from rondel.model.workflow import Look, SessionRef, Workflow
+from rondel.model.workflow import RepoReader, SessionRef, Workflow
 from rondel.store import ours
 from rondel.store.lease import refuse_driven
 from rondel.store.ours import HOME, OLD_RUN, RECORD, Restored
@@ -57,7 +57,7 @@ def claims(
     return [" ".join(line.split()) for line in lines]
 
 
-def adopt(session: Session[Any], look: Look, at: datetime) -> list[Restored]:
+def adopt(session: Session[Any], look: RepoReader, at: datetime) -> list[Restored]:
     """Put a session on record as the person's, with its decisions sealed anew; gives what was put back.
 
     What only says what the repository says is put aside, to be looked up again, and so are answers that

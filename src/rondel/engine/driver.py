@@ -23,7 +23,7 @@ from rondel.engine import control, notes, report, room, spools
 from rondel.engine.branch import see_branch
 from rondel.engine.ledger import Ledger, Record, usage_json
 from rondel.engine.limits import UnderWay, hold
-from rondel.engine.notes import Flight
+from rondel.engine.notes import RunningAction
 from rondel.engine.perform import TO_FIX, Job, Performer, Tools
 from rondel.engine.report import Report, Stopped
 from rondel.engine.session import Session
@@ -53,7 +53,7 @@ UNRECORDED = (Ended.WAITING, Ended.PARKED, Ended.CANCELLED)
 class _End(NamedTuple):
     """How an action under way came to its end, and the changes that are to be made for it."""
 
-    flight: Flight[Any]
+    flight: RunningAction[Any]
     outcome: Outcome
     reply: Reply | None
     changes: Sequence[Change]
@@ -66,7 +66,7 @@ class View(Protocol):
         """Something was noted in the journal."""
         ...
 
-    def tick(self, flights: list[Flight[Any]], ledger: Ledger, summary: Summary) -> None:
+    def tick(self, flights: list[RunningAction[Any]], ledger: Ledger, summary: Summary) -> None:
         """Time went by."""
         ...
 
@@ -83,7 +83,7 @@ class Driver(Generic[S]):
         self._lease = lease
         self._limits = limits
         self._view = view
-        self._flights: dict[str, Flight[S]] = {}
+        self._flights: dict[str, RunningAction[S]] = {}
         self._held: dict[str, tuple[Stopped, str]] = {}
         self._stuck: dict[str, str] = {}  # edits that git would not take; the next run tries again
         self._failures: dict[str, str] = {}  # what came to nothing in this run, and where to look
@@ -341,13 +341,13 @@ class Driver(Generic[S]):
         begin = step.begin(session.state, self._tools.clock())
         if begin:
             self._flush()
-            session.carry_out(begin, {}, self._lease)
+            session.apply_changes(begin, {}, self._lease)
         if self._performer.could_write(job):
             session.watch()
         flight_key = action.path
         now = time.monotonic()
         task = asyncio.create_task(self._performer.perform(job, lambda beat: self._beat(flight_key, beat)))
-        self._flights[flight_key] = Flight(job, task, seen, inputs, now, now)
+        self._flights[flight_key] = RunningAction(job, task, seen, inputs, now, now)
 
     def _fresh_digest(self, path: str) -> str | None:
         self._session.files.forget(path)
@@ -453,7 +453,7 @@ class Driver(Generic[S]):
                 self._trouble = self._trouble or e
         self._end_watch(ended)
 
-    def _end_watch(self, ended: Sequence[Flight[S]]) -> None:
+    def _end_watch(self, ended: Sequence[RunningAction[S]]) -> None:
         """Watch no more once nobody is at work who could write; of a killed reaper's child nobody knows."""
         self._unseen = self._unseen or any(self._performer.lost_sight(flight.job) for flight in ended)
         at_work = any(self._performer.could_write(flight.job) for flight in self._flights.values())
@@ -462,7 +462,7 @@ class Driver(Generic[S]):
 
     # -- finishing ----------------------------------------------------------------------
 
-    def _finish(self, ended: Sequence[Flight[S]]) -> None:
+    def _finish(self, ended: Sequence[RunningAction[S]]) -> None:
         """Leave the files of actions and note their ends; what each left alone is written together."""
         waiting: list[_End] = []
         try:
@@ -480,7 +480,7 @@ class Driver(Generic[S]):
         finally:
             self._leave(waiting, together=True)
 
-    def _end(self, flight: Flight[S]) -> _End | None:
+    def _end(self, flight: RunningAction[S]) -> _End | None:
         """How an action ended and what it is to leave; None where that is all there is to note."""
         if flight.task.cancelled():
             self._finish_cancelled(flight)
@@ -533,7 +533,7 @@ class Driver(Generic[S]):
         wrote: dict[str, str] = {}
         kept: Sequence[Kept] = ()
         if changes:
-            wrote, kept = self._session.carry_out(changes, seen, self._lease, together=together)
+            wrote, kept = self._session.apply_changes(changes, seen, self._lease, together=together)
         for end in these:
             own = {c.path: wrote[c.path] for c in end.changes if c.path in wrote} if together else wrote
             self._gather("finished", **notes.finished_fields(end.flight, end.outcome, end.reply, own))
@@ -541,12 +541,12 @@ class Driver(Generic[S]):
         for one in kept:
             self._gather("kept", file=one.file, aside=one.aside, why=one.why)
 
-    def _note_refused(self, flight: Flight[S], reply: Reply | None) -> None:
+    def _note_refused(self, flight: RunningAction[S], reply: Reply | None) -> None:
         """Say which hosts an agent could not reach, also where its answer is there all the same."""
         if reply is not None and reply.refused and not flight.job.paid:
             self._gather("unreached", action=flight.job.action.path, message=reply.refused)
 
-    def _finish_cancelled(self, flight: Flight[S], why: str = "ended by us") -> None:
+    def _finish_cancelled(self, flight: RunningAction[S], why: str = "ended by us") -> None:
         """Note that it came to nothing here; an answer that was complete is taken by the next run."""
         job = flight.job
         done = self._performer.is_done(job.action, job.agent, job.number)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rondel.model.refs import END
-from rondel.model.workflow import Look
+from rondel.model.workflow import RepoReader
 
 SIZE_MAX = 1_000_000
 LINK_MAX = 4096  # bytes
@@ -28,7 +28,7 @@ class Way:
     end: str | None  # None outside of the repository, and in a circle
 
 
-def at_base(change: tuple[str, str], names: Iterable[str], look: Look) -> Mapping[str, bytes]:
+def at_base(change: tuple[str, str], names: Iterable[str], look: RepoReader) -> Mapping[str, bytes]:
     """Those of these files that a change touches, as they are at its base; empty where it has none."""
     base, head = change
     root = Path(look.root)
@@ -45,7 +45,7 @@ def at_base(change: tuple[str, str], names: Iterable[str], look: Look) -> Mappin
     return found
 
 
-def touches(change: tuple[str, str], name: str, tree: Path, look: Look) -> bool:
+def touches(change: tuple[str, str], name: str, tree: Path, look: RepoReader) -> bool:
     """Whether a change touches a path as a tree has it: itself, what is below it, a link on the way."""
     way = follow(name, _on_disk(tree), tree)
     specs = (f":(top,literal){spot}" for spot in sorted({name, *way.links, *filter(None, (way.end,))}))
@@ -89,22 +89,22 @@ def _on_disk(root: Path) -> Link:
     return link
 
 
-def _link_at(commit: str, path: str, look: Look) -> str | None:
+def _link_at(commit: str, path: str, look: RepoReader) -> str | None:
     mode, blob = _entry(commit, path, look)
     return _blob(blob, LINK_MAX, look) if mode == "120000" else None
 
 
-def _content(commit: str, path: str, look: Look) -> bytes:
+def _content(commit: str, path: str, look: RepoReader) -> bytes:
     mode, blob = _entry(commit, path, look)
     return (_blob(blob, SIZE_MAX, look) or "").encode() if mode.startswith("100") else b""
 
 
-def _entry(commit: str, path: str, look: Look) -> tuple[str, str]:
+def _entry(commit: str, path: str, look: RepoReader) -> tuple[str, str]:
     row = look.git("ls-tree", "-z", END, commit, "--", f":(top,literal){path}", check=False)
     mode, _, blob = row.partition("\t")[0].split() if row else ("", "", "")
     return mode, blob
 
 
-def _blob(blob: str, size_max: int, look: Look) -> str | None:
+def _blob(blob: str, size_max: int, look: RepoReader) -> str | None:
     size = look.git("cat-file", "-s", END, blob, check=False).strip()
     return look.git("cat-file", "blob", END, blob) if size.isdigit() and int(size) <= size_max else None

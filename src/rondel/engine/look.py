@@ -22,7 +22,7 @@ OUTPUT_MAX = 64_000_000
 _PASSED = ("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")  # to programs other than git
 
 
-class RepositoryLook:
+class DiskReader:
     """See `rondel.model.workflow.Look`."""
 
     def __init__(

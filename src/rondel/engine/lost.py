@@ -14,7 +14,7 @@ from rondel.model.marks import mark
 from rondel.model.refs import END
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
-from rondel.model.workflow import Look, Mark
+from rondel.model.workflow import Mark, RepoReader
 
 COMMITS_MAX = 10_000  # of all branches, the newest
 RULE = "identity-lost"
@@ -22,7 +22,7 @@ _SHOWN = "--format=%(HEAD)%(refname:short)"
 
 
 def identity_in_commits(
-    look: Look, workflow: str, marks: Collection[Mark], taken: Collection[str] = ()
+    look: RepoReader, workflow: str, marks: Collection[Mark], taken: Collection[str] = ()
 ) -> Identity | None:
     """The identity of the session with these marks; None where no commit is of it.
 
@@ -41,7 +41,7 @@ def identity_in_commits(
     return None
 
 
-def _trailers(look: Look) -> Iterator[tuple[str, str]]:
+def _trailers(look: RepoReader) -> Iterator[tuple[str, str]]:
     """Each commit of a session, newest first, with the session's id."""
     values = f"%H %(trailers:key={TRAILER},valueonly,unfold,separator=%x20)"
     said = look.git(
@@ -59,7 +59,7 @@ def _trailers(look: Look) -> Iterator[tuple[str, str]]:
             yield commit, session
 
 
-def _branch_of(look: Look, commit: str) -> str | None:
+def _branch_of(look: RepoReader, commit: str) -> str | None:
     """The branch that a session's last commit is on: the one that is checked out, if it is one of several."""
     said = look.git("for-each-ref", _SHOWN, f"--contains={commit}", "refs/heads", check=False)
     names = sorted(said.splitlines(), key=lambda name: not name.startswith("*"))

@@ -29,7 +29,7 @@ S = TypeVar("S")
 
 
 @dataclass
-class Flight(Generic[S]):
+class RunningAction(Generic[S]):
     """An action under way."""
 
     job: Job[S]
@@ -57,7 +57,7 @@ def started_fields(job: Job[Any], inputs: dict[str, str]) -> dict[str, object]:
 
 
 def finished_fields(
-    flight: Flight[Any], outcome: Outcome, reply: Reply | None, wrote: dict[str, str]
+    flight: RunningAction[Any], outcome: Outcome, reply: Reply | None, wrote: dict[str, str]
 ) -> dict[str, object]:
     """What is noted when an action has ended and its files are there."""
     fields: dict[str, object] = {
@@ -84,7 +84,9 @@ def finished_fields(
     return fields | {key: value for key, value in maybe.items() if value}
 
 
-def leave_heartbeat(run: Path, flights: Mapping[str, Flight[Any]], ledger: Ledger, at: datetime) -> None:
+def leave_heartbeat(
+    run: Path, flights: Mapping[str, RunningAction[Any]], ledger: Ledger, at: datetime
+) -> None:
     """A sign of life for other terminals: who works, and what it all cost so far."""
     now = time.monotonic()
     rows = [_row(path, flight, now) for path, flight in flights.items()]
@@ -94,7 +96,7 @@ def leave_heartbeat(run: Path, flights: Mapping[str, Flight[Any]], ledger: Ledge
         ours.write_view(run / HEARTBEAT, body.encode())
 
 
-def _row(path: str, flight: Flight[Any], now: float) -> dict[str, object]:
+def _row(path: str, flight: RunningAction[Any], now: float) -> dict[str, object]:
     """An action under way, for other terminals."""
     return {
         "action": path,

@@ -11,13 +11,15 @@ from rondel.engine.branch import accepted
 from rondel.engine.session import Session
 from rondel.errors import UsageError
 from rondel.model.refs import END, is_branch
-from rondel.model.workflow import Look
+from rondel.model.workflow import RepoReader
 from rondel.store.lease import Lease
 
 SHOWN_MAX = 10
 
 
-def move_onto(session: Session[Any], branch: str, look: Look, lease: Lease, branches: Branches) -> list[str]:
+def move_onto(
+    session: Session[Any], branch: str, look: RepoReader, lease: Lease, branches: Branches
+) -> list[str]:
     """Note the new branch; gives what it lacks of the session's work so far, a line each.
 
     Nothing is moved there: whether what was done belongs on both branches is the person's to say. What it
@@ -39,7 +41,7 @@ def move_onto(session: Session[Any], branch: str, look: Look, lease: Lease, bran
     return _lacking(look, identity.id, before, branch) if before and before != branch else []
 
 
-def own_branch(look: Look, wanted: str) -> str:
+def own_branch(look: RepoReader, wanted: str) -> str:
     """A name for a new session's branch: `wanted`, unless that one holds work of somebody else.
 
     One that is where HEAD is, or behind it, was made for this and is taken.
@@ -51,7 +53,7 @@ def own_branch(look: Look, wanted: str) -> str:
     return name
 
 
-def _lacking(look: Look, owner: str, before: str, branch: str) -> list[str]:
+def _lacking(look: RepoReader, owner: str, before: str, branch: str) -> list[str]:
     """The commits of a session that one branch has and the other has not."""
     log = ("log", "--format=%h %s", "--fixed-strings", f"--grep={TRAILER}: {owner}/")
     refs = (END, f"refs/heads/{before}", f"^refs/heads/{branch}", "--")

@@ -33,7 +33,7 @@ from rondel.model.jsons import parse_json
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome, Usage
 from rondel.model.trouble import NOT_RUN, machine, no_command
-from rondel.model.workflow import Look, Step
+from rondel.model.workflow import RepoReader, Step
 from rondel.sandbox.box import Box, Confined, hint
 from rondel.store import files, ours
 
@@ -59,7 +59,7 @@ class Tools:
     """What performing needs besides the session."""
 
     config: Config
-    look: Look
+    look: RepoReader
     executor: Executor
     workspaces: Workspaces
     clock: Callable[[], datetime]

@@ -26,7 +26,7 @@ from rondel.store.lease import Lease
 
 
 @dataclass(frozen=True)
-class Wish:
+class RunOptions:
     """What a person wants of a run, besides that it goes on."""
 
     wait: bool = False  # for a vendor's usage limit to pass
@@ -40,7 +40,7 @@ def run(
     session: Session[Any],
     tools: Callable[[], Tools],
     limits: Limits,
-    wish: Wish,
+    wish: RunOptions,
     lease: Lease,
     view: View | None = None,
 ) -> Report:
@@ -53,7 +53,7 @@ def _run(
     session: Session[Any],
     tools: Callable[[], Tools],
     limits: Limits,
-    wish: Wish,
+    wish: RunOptions,
     lease: Lease,
     view: View | None,
 ) -> Report:
@@ -65,11 +65,11 @@ def _run(
     session.begin(tools().look, lease)
     now = tools().clock
     word = "retry" if wish.retry else "resume"
-    session.carry_out(session.workflow.control(session.state, word, now()), {}, lease)
+    session.apply_changes(session.workflow.control(session.state, word, now()), {}, lease)
     _grant(session, wish)
     if wish.redo:
         changes, words = refresh(session, tools().config)
-        session.carry_out(changes, {}, lease)
+        session.apply_changes(changes, {}, lease)
         for line in words:
             wish.say(line)
     while True:
@@ -83,7 +83,7 @@ def _run(
             return report
 
 
-def _grant(session: Session[Any], wish: Wish) -> None:
+def _grant(session: Session[Any], wish: RunOptions) -> None:
     """Give actions their attempts back, once and before the run: a person asked for it."""
     for path, record in list(session.ledger.records.items()):
         spent = wish.retry and bool(record.failures or record.cutoffs)

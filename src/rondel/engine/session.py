@@ -26,7 +26,7 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, Mark, SessionRef, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, Mark, RepoReader, SessionRef, Workflow
 from rondel.model.written import WRITTEN
 from rondel.store import documents, files, ours
 from rondel.store.committed import Committed
@@ -100,7 +100,7 @@ class Session(Generic[S]):
             )
         return self._identity
 
-    def begin(self, look: Look, lease: Lease | None = None, *, new: bool = False) -> Identity:
+    def begin(self, look: RepoReader, lease: Lease | None = None, *, new: bool = False) -> Identity:
         """Give the session an identity of its own, where it is begun; one that has one keeps it.
 
         One that is not `new` is adopted: what it says is done was said before anybody signed it.
@@ -122,7 +122,7 @@ class Session(Generic[S]):
                 self.known.record(self._identity, on_record.how, look.at)
         return self.identity
 
-    def _begin(self, look: Look, lease: Lease | None, on_record: Record | None, *, new: bool) -> None:
+    def _begin(self, look: RepoReader, lease: Lease | None, on_record: Record | None, *, new: bool) -> None:
         """Give a session an identity that shows none: the one it had, or a new one."""
         is_recorded = on_record is not None and (
             on_record.open or (not new and bool(self._written.ours(IDENTITY)))
@@ -146,7 +146,7 @@ class Session(Generic[S]):
     def _marks(self) -> list[Mark]:
         return list(self.workflow.marks(self.state))
 
-    def _take_back(self, look: Look, lease: Lease | None) -> None:
+    def _take_back(self, look: RepoReader, lease: Lease | None) -> None:
         """The id that the session's commits show, where its own file and the journal are gone."""
         found = identity_in_commits(look, self.ref.workflow, self._marks, self._taken())
         if found is not None:
@@ -164,7 +164,7 @@ class Session(Generic[S]):
         return frozenset(identity.id for identity in known if identity is not None)
 
     def identify(
-        self, identity: Identity, look: Look, lease: Lease | None = None, *, new: bool = False
+        self, identity: Identity, look: RepoReader, lease: Lease | None = None, *, new: bool = False
     ) -> None:
         """Write an identity; a file that was there and is not ours is kept aside.
 
@@ -176,7 +176,7 @@ class Session(Generic[S]):
         self.__dict__.pop("ledger", None)  # the runtime of another session is gone
         self.journal = Journal(self.run / "journal.jsonl")
         self.doubts.read()
-        self.carry_out([Write(IDENTITY, documents.dump(identity.document()))], {}, lease)
+        self.apply_changes([Write(IDENTITY, documents.dump(identity.document()))], {}, lease)
         self._identity = identity
 
     @property
@@ -328,7 +328,7 @@ class Session(Generic[S]):
         """See what others said since, in the journal or beside the folder; whether they did.
 
         Asked before each action, so it costs a few stats. Whoever changes a session through the
-        hall notes it in the journal; files beside the folder are changed by hand, and by other tools.
+        project notes it in the journal; files beside the folder are changed by hand, and by other tools.
         """
         self.say_restored()
         return self.hear_notes()
@@ -412,7 +412,7 @@ class Session(Generic[S]):
         self._changed.add(change.path)
         return True
 
-    def carry_out(
+    def apply_changes(
         self,
         changes: Sequence[Change],
         seen: Mapping[str, str | None],
@@ -510,7 +510,7 @@ class Session(Generic[S]):
             self._committed.remember(path, data)
 
 
-def new_identity(workflow: str, look: Look) -> Identity:
+def new_identity(workflow: str, look: RepoReader) -> Identity:
     """The identity of a session that begins now, on the branch that is checked out."""
     branch = branch_in(look.git("symbolic-ref", "--quiet", "HEAD", check=False))
     base = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rondel.model.changes import Document
 from rondel.model.refs import END, branch_or_none, commit_or_none
-from rondel.model.workflow import Look
+from rondel.model.workflow import RepoReader
 
 IDENTITY = ".rondel/session.json"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{7,79}")
@@ -64,7 +64,7 @@ def identity_of(document: object) -> Identity | None:
     )
 
 
-def home(look: Look, branch: str | None, base: str | None) -> str:
+def home(look: RepoReader, branch: str | None, base: str | None) -> str:
     """The commit that new work of a session starts from, wherever HEAD is now; empty without any commit.
 
     The branch it was begun on; where that is gone, the commit it was begun at.

@@ -83,7 +83,7 @@ NOTHING_GIVEN = Given()
 Repairs = Callable[[str], bool]  # whether the session of that name is to be repaired
 
 
-class Look(Protocol):
+class RepoReader(Protocol):
     """What a probe may do: look at the repository. Runs in a thread; may wait."""
 
     root: str  # the repository's folder, absolute
@@ -147,7 +147,7 @@ def _ask_nothing(_state: object) -> str:
     raise NotImplementedError("a step that asks somebody has a prompt")
 
 
-def _look_at_nothing(_look: Look) -> object:
+def _look_at_nothing(_look: RepoReader) -> object:
     raise NotImplementedError("a step that looks at the repository says what for")
 
 
@@ -173,7 +173,7 @@ class Step(Generic[S]):
 
     A wrong answer is sent back once with these words; a second wrong one is REJECTED.
     """
-    look: Callable[[Look], object] = _look_at_nothing
+    look: Callable[[RepoReader], object] = _look_at_nothing
     """What a `Probe` found: the `data` of its outcome. Raises RondelError when it cannot look."""
     begin: Callable[[S, datetime], Sequence[Change]] = _leave_nothing
     """The files that say the action has started, where the workflow's documents show that."""
@@ -275,7 +275,7 @@ class Workflow(ABC, Generic[S]):
         """
         return None
 
-    def brings(self, state: S | None, given: Given, look: Look) -> Iterable[Brought]:
+    def brings(self, state: S | None, given: Given, look: RepoReader) -> Iterable[Brought]:
         """What of the repository, besides its settings, a run would execute: it needs consent.
 
         None for the state stands for every run that could be asked for.

@@ -25,7 +25,7 @@ class Replace(Write):
     old: str | None = None
 
 
-def carry_out(
+def write_changes(
     folder: Path,
     changes: Sequence[Change],
     *,
@@ -52,7 +52,7 @@ def carry_out(
         if guard is not None:
             guard()
         edit = partial(_edit, known=known, version=version)
-        for path, data in _carry_out(folder, change, beside, there, edit):
+        for path, data in _write_one(folder, change, beside, there, edit):
             if after is not None:
                 after(path, data)
 
@@ -71,7 +71,7 @@ def carry_out(
     return done
 
 
-def carry_out_together(
+def write_together(
     changes: Sequence[Write],
     free: Mapping[str, str],
     *,
@@ -109,7 +109,7 @@ def _lines_there(folder: Path, changes: Sequence[Change], beside: frozenset[str]
     }
 
 
-def _carry_out(
+def _write_one(
     folder: Path, change: Change, beside: frozenset[str], there: dict[str, int], edit: Callable[..., bytes]
 ) -> list[tuple[str, bytes | None]]:
     """The paths a change touched, and what they hold now."""

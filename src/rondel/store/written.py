@@ -17,7 +17,7 @@ from rondel.model.digests import digest
 from rondel.model.versions import VERSION
 from rondel.model.written import WRITTEN, line, marks_in
 from rondel.store import files, ours
-from rondel.store.changes import After, Replace, carry_out, carry_out_together
+from rondel.store.changes import After, Replace, write_changes, write_together
 from rondel.store.known import KnownLog
 from rondel.store.ours import digest_of, free_spot
 
@@ -105,7 +105,7 @@ def apply_changes(
     """Carry out the changes; nothing that somebody else wrote is lost: see `Write`.
 
     `seen` holds the digests that declared files had when the action began. With `together` they are
-    writes that do not depend on each other. For the rest see `carry_out`.
+    writes that do not depend on each other. For the rest see `write_changes`.
     """
     if guard is not None:
         guard()
@@ -115,8 +115,8 @@ def apply_changes(
     settle = _Settling(folder, beside, record, writes, seen or {})
     at_once: list[Write] = []
     if together:
-        at_once, changes = carry_out_together(writes, free, guard=guard, after=after)
-    done = carry_out(
+        at_once, changes = write_together(writes, free, guard=guard, after=after)
+    done = write_changes(
         folder,
         changes,
         beside=beside,

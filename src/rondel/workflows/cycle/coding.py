@@ -12,7 +12,7 @@ from rondel.model.changes import Append, Change, json_file, text
 from rondel.model.cut import cut
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.refs import END, commit_or_none
-from rondel.model.workflow import Look, Step
+from rondel.model.workflow import RepoReader, Step
 from rondel.workflows.cycle import asking, layout, results, transitions
 from rondel.workflows.cycle.documents import Doc, Transition, mapping, mappings
 from rondel.workflows.cycle.layout import of_iteration
@@ -186,7 +186,7 @@ def _count(iteration: Iteration, view: TaskView) -> Step[State]:
     return Step(probe, write, look=lambda look: _look_for_changes(look, commit))
 
 
-def _look_for_changes(look: Look, commit: str) -> dict[str, object]:
+def _look_for_changes(look: RepoReader, commit: str) -> dict[str, object]:
     """What a commit did to each file, and how many commits lead to it."""
     if not commit:
         return {"commit": "", "height": 0, "files": []}

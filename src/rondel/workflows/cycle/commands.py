@@ -1,4 +1,4 @@
-"""The doors of the cycle: start, extend, steer and look at one."""
+"""The commands of the cycle: start, extend, steer and look at one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import NoReturn
 
 import click
 
-from rondel.api import Hall, now
 from rondel.cli.common import (
     agents_option,
     ask_consent,
@@ -28,6 +27,7 @@ from rondel.model.commands import command_line
 from rondel.model.refs import is_branch
 from rondel.model.summary import Status, Summary
 from rondel.model.workflow import SessionRef
+from rondel.project import Project, now
 from rondel.workflows.cycle import files as cycle_files
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import Transition
@@ -75,12 +75,12 @@ def start(
     as_json: bool,
 ) -> None:
     """Start a cycle on DESCRIPTION and run it."""
-    hall = here()
-    ask_consent(hall, "cycle")
+    project = here()
+    ask_consent(project, "cycle")
     if not no_run:
-        hall.require_consent("cycle")
-    settings = dict(hall.settings("cycle"))
-    if not hall.look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip():
+        project.require_consent("cycle")
+    settings = dict(project.settings("cycle"))
+    if not project.look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip():
         raise UsageError("the repository has no commit yet; commit something first")
     if branch and not is_branch(branch):
         raise UsageError(f"--branch {branch!r} is no name that git allows for a branch; choose another")
@@ -88,15 +88,15 @@ def start(
     settings |= {"auto": True} if auto else {}
     settings |= {"branch": branch} if branch else {}
     settings |= {"agents_max": agents_max} if agents_max else {}
-    ref = cycle_files.start(hall.root, description, title=title, settings=settings, claim=hall.claim)
-    hall.begin(ref, new=True)
+    ref = cycle_files.start(project.root, description, title=title, settings=settings, claim=project.claim)
+    project.begin(ref, new=True)
     if not as_json:
         click.echo(ref.id)
     if no_run:
         if as_json:
             emit({"session": ref.name, "path": ref.folder})
         return
-    _run(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait)
+    _run(project, ref, as_json=as_json, agents_max=agents_max, wait=wait)
 
 
 @command.command()
@@ -110,10 +110,10 @@ def extend(
     cycle: str, text: str, max_iterations: int | None, agents_max: int | None, no_run: bool, as_json: bool
 ) -> None:
     """Add TEXT to a cycle's task: the next iteration takes it up, whatever state the cycle is in."""
-    hall = here()
-    ref = hall.find(cycle, "cycle")
-    hall.change(ref, [cycle_files.added(text, now(), max_iterations)])
-    _go_on(hall, ref, no_run=no_run, agents_max=agents_max, as_json=as_json, retry=True)
+    project = here()
+    ref = project.ref(cycle, "cycle")
+    project.change(ref, [cycle_files.added(text, now(), max_iterations)])
+    _go_on(project, ref, no_run=no_run, agents_max=agents_max, as_json=as_json, retry=True)
 
 
 @command.command()
@@ -123,9 +123,9 @@ def extend(
 )
 def pause(cycle: str | None, at_once: bool) -> None:
     """Let a cycle rest before its next action; everything is kept."""
-    hall = here()
-    ref = hall.find(cycle, "cycle")
-    leave_word(hall, ref, "stop" if at_once else "pause")
+    project = here()
+    ref = project.ref(cycle, "cycle")
+    leave_word(project, ref, "stop" if at_once else "pause")
 
 
 @command.command()
@@ -135,9 +135,9 @@ def pause(cycle: str | None, at_once: bool) -> None:
 )
 def stop(cycle: str | None, finish: bool) -> None:
     """Stop a cycle: end the agents that are under way; everything is kept, and `resume` goes on."""
-    hall = here()
-    ref = hall.find(cycle, "cycle")
-    leave_word(hall, ref, "pause" if finish else "stop")
+    project = here()
+    ref = project.ref(cycle, "cycle")
+    leave_word(project, ref, "pause" if finish else "stop")
 
 
 @command.command()
@@ -147,9 +147,9 @@ def stop(cycle: str | None, finish: bool) -> None:
 @json_option
 def resume(cycle: str | None, agents_max: int | None, wait: bool, as_json: bool) -> None:
     """Go on with a cycle; what failed for want of an answer is tried again."""
-    hall = here()
-    ref = hall.find(cycle, "cycle")
-    _run(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait)
+    project = here()
+    ref = project.ref(cycle, "cycle")
+    _run(project, ref, as_json=as_json, agents_max=agents_max, wait=wait)
 
 
 @command.command()
@@ -161,14 +161,14 @@ def resume(cycle: str | None, agents_max: int | None, wait: bool, as_json: bool)
 @click.option("--type", "kind", type=click.Choice([t.value for t in FeedbackType]), help="What it is.")
 def feedback(cycle: str, text: str, target: str, kind: str | None) -> None:
     """Tell an agent something; it is told when it is next asked. Works while the cycle runs."""
-    hall = here()
-    ref = hall.find(cycle, "cycle")
+    project = here()
+    ref = project.ref(cycle, "cycle")
     if not text.strip():
         raise UsageError("the text is empty; say what is to be done")
-    at = hall.state(ref).time(now())
+    at = project.state(ref).time(now())
     entry = transitions.feedback("user", target, text.strip(), kind or KIND.get(target, "clarification"), at)
-    _change(hall, ref, transitions.say(entry))
-    done = hall.summary(ref).status is Status.COMPLETED
+    _change(project, ref, transitions.say(entry))
+    done = project.summary(ref).status is Status.COMPLETED
     say(f"{ref.name}: noted for {target}" + ("; it is told when the cycle is extended" if done else ""))
 
 
@@ -184,12 +184,12 @@ def decide(
     cycle: str, decision: str, option: str, by: str, agents_max: int | None, no_run: bool, as_json: bool
 ) -> None:
     """Make a DECISION an agent asked for, and go on."""
-    hall = here()
-    ref = hall.find(cycle, "cycle")
-    chosen = _chosen(hall.state(ref), decision, option)
-    _change(hall, ref, transitions.make_decision(decision, chosen, by))
+    project = here()
+    ref = project.ref(cycle, "cycle")
+    chosen = _chosen(project.state(ref), decision, option)
+    _change(project, ref, transitions.make_decision(decision, chosen, by))
     say(f"{ref.name}: {decision}: {chosen}")
-    _go_on(hall, ref, no_run=no_run or _rests(hall, ref), agents_max=agents_max, as_json=as_json)
+    _go_on(project, ref, no_run=no_run or _rests(project, ref), agents_max=agents_max, as_json=as_json)
 
 
 def _chosen(state: State, name: str, option: str) -> str:
@@ -213,8 +213,8 @@ def _chosen(state: State, name: str, option: str) -> str:
 @click.option("--by", default="user", show_default=True, help="Who reports it.")
 def block(cycle: str, description: str, by: str) -> None:
     """Report a blocker: nothing new starts until it is out of the way."""
-    hall = here()
-    ref = hall.find(cycle, "cycle")
+    project = here()
+    ref = project.ref(cycle, "cycle")
     if not description.strip():
         raise UsageError("the description is empty; say what blocks the cycle")
     names: list[str] = []
@@ -223,7 +223,7 @@ def block(cycle: str, description: str, by: str) -> None:
         names.append(transitions.next_blocker(doc))
         transitions.add_blocker(names[-1], description.strip(), by)(doc)
 
-    _change(hall, ref, step)
+    _change(project, ref, step)
     click.echo(names[-1])
 
 
@@ -245,17 +245,17 @@ def unblock(
     as_json: bool,
 ) -> None:
     """Say that a BLOCKER is out of the way, and go on."""
-    hall = here()
-    ref = hall.find(cycle, "cycle")
-    there = [b.id for b in hall.state(ref).open_blockers]
+    project = here()
+    ref = project.ref(cycle, "cycle")
+    there = [b.id for b in project.state(ref).open_blockers]
     if blocker not in there:
         raise UsageError(
             f"cycle {ref.id} has no open blocker {blocker!r}; there are: {', '.join(there) or 'none'}"
         )
     status = "workaround" if workaround else "resolved"
-    _change(hall, ref, transitions.settle_blocker(blocker, status, resolution or f"{status} by the user"))
+    _change(project, ref, transitions.settle_blocker(blocker, status, resolution or f"{status} by the user"))
     say(f"{ref.name}: {blocker} {status}")
-    _go_on(hall, ref, no_run=no_run or _rests(hall, ref), agents_max=agents_max, as_json=as_json)
+    _go_on(project, ref, no_run=no_run or _rests(project, ref), agents_max=agents_max, as_json=as_json)
 
 
 @command.command()
@@ -263,14 +263,14 @@ def unblock(
 @json_option
 def status(cycle: str | None, as_json: bool) -> None:
     """Show where a cycle stands. A damaged state file is rebuilt, with a warning."""
-    hall = here()
-    ref = _one(hall, cycle)
-    _restored(hall, ref)
-    found = hall.summary(ref)
+    project = here()
+    ref = _one(project, cycle)
+    _restored(project, ref)
+    found = project.summary(ref)
     if as_json:
-        emit({"sessions": [summary_json(hall, ref, found) | {"state": found.state}]})
+        emit({"sessions": [summary_json(project, ref, found) | {"state": found.state}]})
         return
-    state: State = hall.state(ref)
+    state: State = project.state(ref)
     if state.cycle is None:
         raise UsageError("; ".join(p.message for p in found.problems))
     click.echo(f"{ref.name}: {state.cycle.title}")
@@ -308,10 +308,10 @@ def _status_lines(state: State, cycle: CycleState, found: Summary) -> Iterator[s
 @json_option
 def timeline(cycle: str | None, as_json: bool) -> None:
     """Show a cycle's iterations, one line each."""
-    hall = here()
-    ref = _one(hall, cycle)
-    _restored(hall, ref)
-    state: State = hall.state(ref)
+    project = here()
+    ref = _one(project, cycle)
+    _restored(project, ref)
+    state: State = project.state(ref)
     if as_json:
         emit({"session": ref.name, "iterations": state.document.get("iterations", [])})
         return
@@ -324,15 +324,15 @@ def timeline(cycle: str | None, as_json: bool) -> None:
 @json_option
 def rebuild(cycle: str | None, as_json: bool) -> None:
     """Restore a cycle's state file from its progress files; a damaged one is kept aside."""
-    hall = here()
-    ref = _one(hall, cycle)
-    state: State = hall.state(ref)
+    project = here()
+    ref = _one(project, cycle)
+    state: State = project.state(ref)
     problems = [p for p in state.problems if p.rule != "state-rebuilt"]
     if state.cycle is None:
         raise UsageError("; ".join(p.message for p in problems))
     changes = restore(state)
-    with hall.hold(ref):
-        hall.change(ref, changes)
+    with project.hold(ref):
+        project.change(ref, changes)
     source = state.found.value
     if as_json:
         emit(
@@ -365,45 +365,51 @@ def schema() -> None:
 # -- what they share ----------------------------------------------------------------------------
 
 
-def _one(hall: Hall, name: str | None) -> SessionRef:
+def _one(project: Project, name: str | None) -> SessionRef:
     """The cycle a person looks at: the one they name, the one that is active, else the newest."""
     if name:
-        return hall.find(name, "cycle")
-    refs = hall.sessions("cycle")
+        return project.ref(name, "cycle")
+    refs = project.sessions("cycle")
     if not refs:
         raise UsageError('there is no cycle here; `rondel cycle start "…"` begins one')
-    active = [r for r in refs if not hall.summary(r).status.is_over]
-    return hall.find(None, "cycle") if active else refs[-1]
+    active = [r for r in refs if not project.summary(r).status.is_over]
+    return project.ref(None, "cycle") if active else refs[-1]
 
 
-def _change(hall: Hall, ref: SessionRef, *transitions: Transition) -> None:
+def _change(project: Project, ref: SessionRef, *transitions: Transition) -> None:
     """A change of the state, on the document as it is at that moment."""
-    state: State = hall.state(ref)
+    state: State = project.state(ref)
     if state.cycle is None:
         raise UsageError("; ".join(p.message for p in state.problems))
-    hall.change(ref, [*restore(state), state.edit(now(), *transitions)])
+    project.change(ref, [*restore(state), state.edit(now(), *transitions)])
 
 
 def _go_on(
-    hall: Hall, ref: SessionRef, *, no_run: bool, agents_max: int | None, as_json: bool, retry: bool = False
+    project: Project,
+    ref: SessionRef,
+    *,
+    no_run: bool,
+    agents_max: int | None,
+    as_json: bool,
+    retry: bool = False,
 ) -> None:
     """Run the cycle, unless somebody does already or nobody wants it."""
-    if not no_run and hall.summary(ref).status is not Status.RUNNING:
-        _run(hall, ref, as_json=as_json, agents_max=agents_max, retry=retry)
+    if not no_run and project.summary(ref).status is not Status.RUNNING:
+        _run(project, ref, as_json=as_json, agents_max=agents_max, retry=retry)
     if as_json:
-        emit({"session": ref.name, "state": hall.summary(ref).state})
+        emit({"session": ref.name, "state": project.summary(ref).state})
 
 
-def _rests(hall: Hall, ref: SessionRef) -> bool:
+def _rests(project: Project, ref: SessionRef) -> bool:
     """Whether a person paused it: an answer alone does not make it go on."""
-    rests = hall.summary(ref).status is Status.PAUSED
+    rests = project.summary(ref).status is Status.PAUSED
     if rests:
         say(f"{ref.name}: it is paused; `{command_line('cycle', 'resume', ref.id)}` goes on")
     return rests
 
 
 def _run(
-    hall: Hall,
+    project: Project,
     ref: SessionRef,
     *,
     as_json: bool,
@@ -412,18 +418,18 @@ def _run(
     retry: bool = True,
 ) -> NoReturn:
     """Run a cycle with as many agents as it was started with, when nothing else is said."""
-    state: State = hall.state(ref)
+    state: State = project.state(ref)
     many = agents_max or state.request.agents_max
-    run_session(hall, ref, as_json=as_json, agents_max=many, wait=wait, retry=retry)
+    run_session(project, ref, as_json=as_json, agents_max=many, wait=wait, retry=retry)
 
 
-def _restored(hall: Hall, ref: SessionRef) -> None:
+def _restored(project: Project, ref: SessionRef) -> None:
     """Write a damaged state file again, and say so."""
-    state: State = hall.state(ref)
+    state: State = project.state(ref)
     changes = restore(state)
-    if state.cycle is None or not changes or not hall.is_known(ref):
+    if state.cycle is None or not changes or not project.is_known(ref):
         return
-    with suppress(Held), hall.hold(ref):
-        hall.change(ref, changes)
+    with suppress(Held), project.hold(ref):
+        project.change(ref, changes)
         for problem in state.problems:
             say(f"warning: {problem.file}: {problem.message}")

@@ -19,7 +19,7 @@ from rondel.model import jsons
 from rondel.model.consent import Brought, require
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.refs import END
-from rondel.model.workflow import Look
+from rondel.model.workflow import RepoReader
 from rondel.workflows.cycle.documents import mappings
 
 DATA = ".rondel-coverage-data"
@@ -190,7 +190,7 @@ def _short(number: float) -> float:
     return int(rounded) if float(rounded).is_integer() else rounded
 
 
-def look_for_tip(look: Look, target: str, base: str, test: str) -> dict[str, object]:
+def look_for_tip(look: RepoReader, target: str, base: str, test: str) -> dict[str, object]:
     """The commit that holds what was built, and how it is tested; no command where there are no tests.
 
     The configured command counts, else the pytest suite that is there.
@@ -207,7 +207,7 @@ def look_for_tip(look: Look, target: str, base: str, test: str) -> dict[str, obj
     return tip | {"command": command, "env": {"PYTHONPATH": "src:.", "PYTHONDONTWRITEBYTECODE": "1"}}
 
 
-def _source(look: Look, commit: str, names: list[str]) -> list[str]:
+def _source(look: RepoReader, commit: str, names: list[str]) -> list[str]:
     """What coverage is measured of: the whole project, code nobody imports too; or what its settings say."""
     settings = [n for n in (".coveragerc", "setup.cfg", "tox.ini", "pyproject.toml") if n in names]
     said = "".join(look.git("show", END, f"{commit}:{name}", check=False) for name in settings)
@@ -231,7 +231,7 @@ def _pytest(python: str, coverage: str, source: list[str]) -> str:
     return f"{name} {base}"
 
 
-def brought(look: Look, branch: str = "") -> Iterable[Brought]:
+def brought(look: RepoReader, branch: str = "") -> Iterable[Brought]:
     """What of the repository would run to test it, on a session's branch too, where no settings say how."""
     for name in ("HEAD", f"refs/heads/{branch}" if branch else ""):
         commit = commit_at(look, name) if name else ""
@@ -241,7 +241,7 @@ def brought(look: Look, branch: str = "") -> Iterable[Brought]:
     yield from _environments(look)
 
 
-def _environments(look: Look) -> Iterable[Brought]:
+def _environments(look: RepoReader) -> Iterable[Brought]:
     """The virtual environments in the repository's folder: an interpreter is a program like any other."""
     for name in (".venv", "venv"):
         path = f"{name}/bin/python"
@@ -249,7 +249,7 @@ def _environments(look: Look) -> Iterable[Brought]:
             yield Brought(f"virtual environment {name}", path, (path, f"{name}/pyvenv.cfg"))
 
 
-def _python(look: Look) -> tuple[str, str]:
+def _python(look: RepoReader) -> tuple[str, str]:
     """The interpreter that has pytest, the project's own first, and what it can measure coverage with."""
     script = (
         "import sys\n"
@@ -268,6 +268,6 @@ def _python(look: Look) -> tuple[str, str]:
     return "python3", ""
 
 
-def commit_at(look: Look, name: str) -> str:
+def commit_at(look: RepoReader, name: str) -> str:
     """The commit that a name of git stands for; empty when there is none."""
     return look.git("rev-parse", "--verify", "--quiet", END, f"{name}^{{commit}}", check=False).strip()

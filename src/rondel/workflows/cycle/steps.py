@@ -18,7 +18,7 @@ from rondel.model.digests import digest
 from rondel.model.identity import home
 from rondel.model.outcomes import Outcome
 from rondel.model.refs import END, commit_or_none
-from rondel.model.workflow import Look, Step
+from rondel.model.workflow import RepoReader, Step
 from rondel.workflows.cycle import layout, plans, transitions
 from rondel.workflows.cycle.aggregate import closing
 from rondel.workflows.cycle.analysis import analysing, plan_again, planning
@@ -98,7 +98,7 @@ def _begin(state: State, number: int) -> Step[State]:
     return Step(probe, partial(_begun, number), look=lambda look: _look_for_start(look, *args))
 
 
-def _look_for_start(look: Look, target: str, last: str, *begun: str) -> dict[str, str]:
+def _look_for_start(look: RepoReader, target: str, last: str, *begun: str) -> dict[str, str]:
     """The commit an iteration starts from, on its branch.
 
     The branch is made where there is none: at what it last held, else where the cycle was begun.

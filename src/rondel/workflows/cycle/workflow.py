@@ -21,9 +21,9 @@ from rondel.model.workflow import (
     NOTHING_GIVEN,
     Edited,
     Given,
-    Look,
     Mark,
     Repairs,
+    RepoReader,
     SessionRef,
     Step,
     Workflow,
@@ -100,7 +100,7 @@ class Cycle(Workflow[State]):
         return True
 
     @override
-    def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
+    def brings(self, state: State | None, given: Given, look: RepoReader) -> Iterable[Brought]:
         if given.test.strip():
             return ()
         old = read_request(state.files).test if state is not None else ""

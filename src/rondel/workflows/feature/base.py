@@ -9,12 +9,12 @@ from rondel.model import jsons
 from rondel.model.consent import Brought, require
 from rondel.model.identity import home
 from rondel.model.refs import END
-from rondel.model.workflow import Look
+from rondel.model.workflow import RepoReader
 
 _COMMIT = ("rev-parse", "--verify", "--quiet")
 
 
-def look_for_base(look: Look, branch: str, make: str, configured: str, *begun: str) -> dict[str, str]:
+def look_for_base(look: RepoReader, branch: str, make: str, configured: str, *begun: str) -> dict[str, str]:
     """The tip of the feature's branch, or where the feature was begun while there is none yet.
 
     With `make`, a branch that is not there is made: code has to go somewhere. Where no tests are
@@ -30,11 +30,11 @@ def look_for_base(look: Look, branch: str, make: str, configured: str, *begun: s
     return {"commit": commit, "branch": branch, "checks": find_checks(look, commit)}
 
 
-def _tip(look: Look, branch: str) -> str:
+def _tip(look: RepoReader, branch: str) -> str:
     return look.git(*_COMMIT, END, f"refs/heads/{branch}^{{commit}}", check=False).strip()
 
 
-def find_checks(look: Look, commit: str) -> str:
+def find_checks(look: RepoReader, commit: str) -> str:
     """The command that runs the tests of a commit; empty when none is plain to see."""
     names = frozenset(look.git("ls-tree", "-r", "--name-only", "-z", END, commit).split("\0"))
 
@@ -54,14 +54,14 @@ def find_checks(look: Look, commit: str) -> str:
     return ""
 
 
-def brought_tests(look: Look, branch: str = "") -> list[Brought]:
+def brought_tests(look: RepoReader, branch: str = "") -> list[Brought]:
     """The tests that are found in the repository as it is, and on a feature's branch."""
     head = look.git(*_COMMIT, "HEAD^{commit}", check=False).strip()
     tip = _tip(look, branch) if branch else ""
     return [found for commit in dict.fromkeys((head, tip)) if commit for found in tests_at(look, commit)]
 
 
-def tests_at(look: Look, head: str) -> list[Brought]:
+def tests_at(look: RepoReader, head: str) -> list[Brought]:
     """The tests that are found in a commit, and what they stand for."""
     command = find_checks(look, head)
     if command.startswith("npm"):

@@ -1,4 +1,4 @@
-"""The doors of the workflow `feature`."""
+"""The commands of the workflow `feature`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from rondel.api import Conflict, Hall
 from rondel.cli.common import (
     emit,
     emit_json,
     fail_option,
-    hall_at,
     here,
     json_list_option,
     json_option,
+    project_at,
     run_session,
     say,
     wait_option,
@@ -32,6 +31,7 @@ from rondel.model.changes import Edit
 from rondel.model.commands import command_line
 from rondel.model.refs import BRANCHES, END, branch_in
 from rondel.model.workflow import SessionRef
+from rondel.project import Conflict, Project
 from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.closing import ending, kept_history, unfinished
 from rondel.workflows.feature.files import lint_file, start_feature
@@ -62,23 +62,23 @@ def command() -> None:
     """Work on a feature phase by phase, each under a reviewer."""
 
 
-def hall_of_features() -> Hall:
-    """The hall where the features are kept: from inside a feature's worktree, that of its repository."""
-    hall = here()
-    home = Path(place.home_of_features(str(hall.root)))
-    return hall if home == hall.root else hall_at(home)
+def project_of_features() -> Project:
+    """The project where the features are kept: from inside a feature's worktree, that of its repository."""
+    project = here()
+    home = Path(place.home_of_features(str(project.root)))
+    return project if home == project.root else project_at(home)
 
 
-def find(hall: Hall, feature: str | None) -> tuple[SessionRef, State]:
+def find(project: Project, feature: str | None) -> tuple[SessionRef, State]:
     """The feature a person means, and what its files show. Says once where its worktree is."""
-    ref = hall.find(feature, "feature")
-    state: State = hall.state(ref)
+    ref = project.ref(feature, "feature")
+    state: State = project.state(ref)
     if state.damaged:
         raise RondelError(
             f"{ref.folder}/{layout.META} is {state.anomalies[0].message}; `rondel doctor --repair` mends one "
             "stray brace, anything else is mended by hand"
         )
-    warning = place.elsewhere(str(hall.root), ref.name, state.meta.get("worktree"), str(Path.cwd()))
+    warning = place.elsewhere(str(project.root), ref.name, state.meta.get("worktree"), str(Path.cwd()))
     if warning and not state.ended and not os.environ.get("CLAUDECODE"):  # there the hook has said it
         say(f"warning: {warning}")
     return ref, state
@@ -102,46 +102,46 @@ def find(hall: Hall, feature: str | None) -> tuple[SessionRef, State]:
 @json_option
 def start(title: str, mode: str | None, description: str, source: Any, worktree: bool, as_json: bool) -> None:
     """Begin a feature: docs/features/{id}-{slug}/."""
-    hall = here()
-    main = place.owner(str(hall.root))
+    project = here()
+    main = place.owner(str(project.root))
     if main is not None:
-        hall = hall_at(Path(main))
-    chosen = mode or str(hall.settings("feature")["mode"])
+        project = project_at(Path(main))
+    chosen = mode or str(project.settings("feature")["mode"])
     text = source.read() if source else None
     if worktree:
-        worktrees.require_commit(hall.look)
+        worktrees.require_commit(project.look)
     ref = start_feature(
-        hall.root,
+        project.root,
         title,
         mode=chosen,
         description=description,
         brainstorm=text,
-        at=hall.look.at,
-        claim=hall.claim,
+        at=project.look.at,
+        claim=project.claim,
     )
-    hall.begin(ref, new=True)
-    state: State = hall.state(ref)
-    if (own := hall.own_branch(ref)) is not None:
+    project.begin(ref, new=True)
+    state: State = project.state(ref)
+    if (own := project.own_branch(ref)) is not None:
         say(f"the branch {state.branch} is there and holds other work; this feature's code goes to {own}")
-        hall.change(ref, [Edit(layout.META, lambda meta: {**meta, "branch": own})])
-        state = hall.state(ref)
+        project.change(ref, [Edit(layout.META, lambda meta: {**meta, "branch": own})])
+        state = project.state(ref)
     if worktree:
         try:
-            path = worktrees.add(hall.look, ref.id, state.branch)
+            path = worktrees.add(project.look, ref.id, state.branch)
         except GitError as e:
             raise RondelError(
                 f"{ref.name} is there, but without a worktree: {e}; go on without one, or give it up "
                 f"(`{command_line('feature', 'finish', ref.id, '--abandon')}`) and start again"
             ) from e
-        hall.change(ref, [Edit(layout.META, lambda meta: {**meta, "worktree": path})])
-        state = hall.state(ref)
+        project.change(ref, [Edit(layout.META, lambda meta: {**meta, "worktree": path})])
+        state = project.state(ref)
     if as_json:
-        emit({"session": ref.name, "path": ref.folder, "state": hall.summary(ref).state})
+        emit({"session": ref.name, "path": ref.folder, "state": project.summary(ref).state})
         return
     click.echo(ref.folder)
     if worktree:
-        say(f"worktree: {place.resolve(str(hall.root), str(state.meta['worktree']))}")
-    say(f"next: {hall.summary(ref).next}")
+        say(f"worktree: {place.resolve(str(project.root), str(state.meta['worktree']))}")
+    say(f"next: {project.summary(ref).next}")
 
 
 # -- phases -----------------------------------------------------------------------------------
@@ -162,17 +162,17 @@ def _phase_options(function: F) -> F:
     return function
 
 
-def _phase_door(phase: str) -> None:
+def _add_phase(phase: str) -> None:
     @command.command(phase, help=f"Do the phase {phase}, with its reviewer.")
     @_phase_options
-    def door(
+    def phase_command(
         feature: str | None, yes: bool, fail: bool | None, wait: bool, as_json: bool, **ways: bool
     ) -> None:
         _do_phase(phase, feature, _only_one(ways), yes=yes, fail=fail, wait=wait, as_json=as_json)
 
 
 for _phase in REVIEWED:
-    _phase_door(_phase)
+    _add_phase(_phase)
 
 
 def _only_one(flags: Mapping[str, bool]) -> str | None:
@@ -193,8 +193,8 @@ def _do_phase(
     wait: bool,
     as_json: bool,
 ) -> NoReturn:
-    hall = hall_of_features()
-    ref, state = find(hall, feature)
+    project = project_of_features()
+    ref, state = find(project, feature)
     may = state.transition(phase)
     if not may.allowed:
         raise RondelError(may.message or f"{phase} is blocked")
@@ -205,11 +205,11 @@ def _do_phase(
         words = click.Choice(["continue", "fresh", "review"])
         how = click.prompt(f"{phase} was started and not completed", type=words, default="continue")
     request = {"command": "phase", "phase": phase, "how": how, "proceed": proceed}
-    _ask_and_run(hall, ref, request, fail=fail, as_json=as_json, wait=wait)
+    _ask_and_run(project, ref, request, fail=fail, as_json=as_json, wait=wait)
 
 
 def _ask_and_run(
-    hall: Hall,
+    project: Project,
     ref: SessionRef,
     request: Mapping[str, object],
     *,
@@ -217,10 +217,10 @@ def _ask_and_run(
     as_json: bool,
     wait: bool,
 ) -> NoReturn:
-    with hall.hold(ref) as lease:
-        hall.ask_for(ref, request, lease)
+    with project.hold(ref) as lease:
+        project.ask_for(ref, request, lease)
         # A person asks, so it is tried again.
-        run_session(hall, ref, as_json=as_json, fail=fail, wait=wait, lease=lease)
+        run_session(project, ref, as_json=as_json, fail=fail, wait=wait, lease=lease)
 
 
 def _proceeds(may: Transition) -> bool:
@@ -246,8 +246,8 @@ def run(
     feature: str | None, until: str | None, auto: bool, fail: bool | None, wait: bool, as_json: bool
 ) -> None:
     """Do every phase that is left, stopping where a person is needed."""
-    hall = hall_of_features()
-    ref, state = find(hall, feature)
+    project = project_of_features()
+    ref, state = find(project, feature)
     if state.ended:
         raise RondelError(f"{ref.name} is {word(state.meta, 'status')}; start another feature")
     if state.due in REVIEWED and until and PHASES.index(state.due) > PHASES.index(until):
@@ -256,7 +256,7 @@ def run(
     if state.due not in REVIEWED:
         raise NothingToDo(f"{ref.name}: every phase is done; `rondel feature finish` ends it")
     request = {"command": "run", "until": until, "auto": auto, "before": sorted(state.completed)}
-    _ask_and_run(hall, ref, request, fail=fail, as_json=as_json, wait=wait)
+    _ask_and_run(project, ref, request, fail=fail, as_json=as_json, wait=wait)
 
 
 @command.command()
@@ -265,8 +265,8 @@ def run(
 @json_option
 def check(phase: str, feature: str | None, as_json: bool) -> None:
     """Say whether a phase may start: proceed, warning or blocked, and why."""
-    hall = hall_of_features()
-    _, state = find(hall, feature)
+    project = project_of_features()
+    _, state = find(project, feature)
     may = state.transition(phase)
     if as_json:
         emit({"allowed": may.allowed, "type": may.type, "message": may.message})
@@ -283,23 +283,25 @@ def check(phase: str, feature: str | None, as_json: bool) -> None:
 @json_option
 def status(feature: str | None, as_json: bool) -> None:
     """Show the features, or one with its phases."""
-    hall = hall_of_features()
-    refs = [hall.find(feature, "feature")] if feature else hall.sessions("feature")
+    project = project_of_features()
+    refs = [project.ref(feature, "feature")] if feature else project.sessions("feature")
     if as_json:
-        rows = [(ref, hall.summary(ref)) for ref in refs]
-        emit({"sessions": [summary_json(hall, ref, found) | {"state": found.state} for ref, found in rows]})
+        rows = [(ref, project.summary(ref)) for ref in refs]
+        emit(
+            {"sessions": [summary_json(project, ref, found) | {"state": found.state} for ref, found in rows]}
+        )
         return
     if feature is None:
-        refs = [r for r in refs if hall.state(r).meta.get("status", ACTIVE) == ACTIVE] or refs
+        refs = [r for r in refs if project.state(r).meta.get("status", ACTIVE) == ACTIVE] or refs
     if not refs:
         say('no features here yet; `rondel feature start "title"` begins one')
     for ref in refs:
-        _show(hall, ref)
+        _show(project, ref)
 
 
-def _show(hall: Hall, ref: SessionRef) -> None:
-    found = hall.summary(ref)
-    state: State = hall.state(ref)
+def _show(project: Project, ref: SessionRef) -> None:
+    found = project.summary(ref)
+    state: State = project.state(ref)
     mode = word(state.meta, "mode") or "standard"
     click.echo(f"{ref.name}: {found.title} ({found.status.value}, {mode}, at most {state.limit} iterations)")
     kept = records(state.meta)
@@ -327,8 +329,8 @@ def _show(hall: Hall, ref: SessionRef) -> None:
 @feature_argument
 def history(feature: str | None) -> None:
     """Show every review so far."""
-    hall = hall_of_features()
-    ref, state = find(hall, feature)
+    project = project_of_features()
+    ref, state = find(project, feature)
     text = kept_history(state)
     if text is None:
         raise NothingToDo(f"{ref.name} was not reviewed yet")
@@ -366,8 +368,8 @@ def lint(files: tuple[str, ...], as_json: bool) -> None:
 def finish(feature: str | None, force: bool, reason: str, **ways: bool) -> None:
     """End a feature: merge it, hand it over, keep it, or give it up."""
     way = _only_one(ways)
-    hall = hall_of_features()
-    ref, state = find(hall, feature)
+    project = project_of_features()
+    ref, state = find(project, feature)
     if state.ended and FINISH not in state.foreign:
         raise NothingToDo(f"{ref.name} is {word(state.meta, 'status')} already")
     if way is None and sys.stdin.isatty():
@@ -375,12 +377,12 @@ def finish(feature: str | None, force: bool, reason: str, **ways: bool) -> None:
     if way is None:
         say(f"{ref.name} waits for a decision: give --merge, --pr, --keep or --abandon")
         sys.exit(WAITS)
-    with hall.hold(ref):
-        now: State = hall.state(ref)  # another command may have gone on while this one asked
+    with project.hold(ref):
+        now: State = project.state(ref)  # another command may have gone on while this one asked
         if now.ended and FINISH not in now.foreign:
             raise NothingToDo(f"{ref.name} is {word(now.meta, 'status')} already")
         try:
-            for line in end_feature(hall, ref, now, Way(way), force=force, reason=reason):
+            for line in end_feature(project, ref, now, Way(way), force=force, reason=reason):
                 click.echo(line)
         except GitError as e:
             why = ("--reason", reason) if reason else ()
@@ -407,39 +409,39 @@ class Way(StrEnum):
 
 
 def end_feature(
-    hall: Hall, ref: SessionRef, state: State, way: Way, *, force: bool, reason: str
+    project: Project, ref: SessionRef, state: State, way: Way, *, force: bool, reason: str
 ) -> Iterator[str]:
     """End a feature; gives what was done, a line each. Again after a kill, it does the rest.
 
     Nothing is changed before everything that stands in the way is out of it.
     """
-    for done in hall.workspaces().restore():
+    for done in project.workspaces().restore():
         yield done.words
     stored = word(state.meta, "worktree")
-    worktree = place.resolve(str(hall.root), stored) if stored else ""
-    ours = bool(worktree) and worktrees.is_ours(hall.look, worktree)
-    _check(hall, state, way, worktree if ours else "", force=force)
+    worktree = place.resolve(str(project.root), stored) if stored else ""
+    ours = bool(worktree) and worktrees.is_ours(project.look, worktree)
+    _check(project, state, way, worktree if ours else "", force=force)
     if way in (Way.MERGE, Way.PR):
-        yield from hall.see_branch(ref)
+        yield from project.see_branch(ref)
     elif way is Way.KEEP:
-        hall.check_branch(ref)
+        project.check_branch(ref)
     if way is Way.MERGE:
-        yield _merge(hall, state)
-        yield from _unsigned(hall)
+        yield _merge(project, state)
+        yield from _unsigned(project)
     elif way is Way.PR:
-        yield _pull_request(hall, state)
+        yield _pull_request(project, state)
     if ours and way is not Way.KEEP:
-        worktrees.remove(hall.look, worktree)
+        worktrees.remove(project.look, worktree)
         yield f"removed the worktree {worktree}; the branch {state.branch} stays"
     elif worktree and way is not Way.KEEP and Path(worktree).exists():
         yield f"the worktree {worktree} stays: Rondel did not make it"
     leaves = bool(worktree) and not Path(worktree).exists()
     status = ABANDONED if way is Way.ABANDON else COMPLETED
-    hall.change(ref, ending(state, status, hall.look.at, worktree_gone=leaves, reason=reason))
+    project.change(ref, ending(state, status, project.look.at, worktree_gone=leaves, reason=reason))
     yield f"{ref.name} is {status}"
 
 
-def _check(hall: Hall, state: State, way: Way, worktree: str, *, force: bool) -> None:
+def _check(project: Project, state: State, way: Way, worktree: str, *, force: bool) -> None:
     open_tasks = unfinished(state)
     if open_tasks and way is not Way.ABANDON and not force:
         raise RondelError(
@@ -454,11 +456,11 @@ def _check(hall: Hall, state: State, way: Way, worktree: str, *, force: bool) ->
         )
     if way is Way.KEEP:
         return
-    places = [(worktree, True)] if worktree and _is_checkout(hall, worktree) else []
+    places = [(worktree, True)] if worktree and _is_checkout(project, worktree) else []
     if way is not Way.ABANDON:
-        places.append((str(hall.root), False))
+        places.append((str(project.root), False))
     for path, untracked in places:
-        names = worktrees.dirty(hall.look, path, untracked=untracked)
+        names = worktrees.dirty(project.look, path, untracked=untracked)
         if names:
             option = " --include-untracked" if untracked else ""
             put = f"git -C {shlex.quote(path)} stash push{option} -- {shlex.join(names[:TYPED_MAX])}"
@@ -467,8 +469,8 @@ def _check(hall: Hall, state: State, way: Way, worktree: str, *, force: bool) ->
             )
 
 
-def _is_checkout(hall: Hall, path: str) -> bool:
-    return bool(hall.look.git_in(path, "rev-parse", "--git-dir", check=False).strip())
+def _is_checkout(project: Project, path: str) -> bool:
+    return bool(project.look.git_in(path, "rev-parse", "--git-dir", check=False).strip())
 
 
 def _some(names: list[str]) -> str:
@@ -476,24 +478,24 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN_MAX]) + more
 
 
-def _require_branch(hall: Hall, state: State) -> None:
+def _require_branch(project: Project, state: State) -> None:
     ref = f"refs/heads/{state.branch}"
-    if not hall.look.git("rev-parse", "--verify", "--quiet", END, ref, check=False).strip():
+    if not project.look.git("rev-parse", "--verify", "--quiet", END, ref, check=False).strip():
         makes = command_line("feature", IMPLEMENT, state.ref.id)
         raise RondelError(
             f"there is no branch {state.branch}; `{makes}` makes it, or end with --keep or --abandon"
         )
 
 
-def _merge(hall: Hall, state: State) -> str:
-    look, branch = hall.look, state.branch
-    _require_branch(hall, state)
+def _merge(project: Project, state: State) -> str:
+    look, branch = project.look, state.branch
+    _require_branch(project, state)
     here = branch_in(look.git("symbolic-ref", "--quiet", "HEAD", check=False))
     if not here or here == branch:
         raise RondelError(f"check out the branch that {branch} is to be merged into, and run it again")
     words = f"Merge {branch}: {title(state.meta)}"
     try:
-        merged = hall.workspaces().merge(branch, here, words)
+        merged = project.workspaces().merge(branch, here, words)
     except GitError as e:
         raise GitError(f"{branch} was not merged into {here}: {e}", then=e.then) from e
     if isinstance(merged, Conflict):
@@ -506,13 +508,13 @@ def _merge(hall: Hall, state: State) -> str:
     return f"merged {branch} into {here}"
 
 
-def _unsigned(hall: Hall) -> Iterator[str]:
+def _unsigned(project: Project) -> Iterator[str]:
     """What is said to a person who signs commits.
 
     A program that signs may ask something, and is named by settings that agents can write: no git of ours
     starts one.
     """
-    git = hall.look.git
+    git = project.look.git
     said = git("config", "--type=bool", "--show-scope", "--get-all", "commit.gpgSign", check=False)
     scopes = [line.split("\t") for line in said.splitlines()]
     values = [value for scope, value in scopes if scope != "command"]  # which is what we say ourselves
@@ -520,9 +522,9 @@ def _unsigned(hall: Hall) -> Iterator[str]:
         yield "the merge commit is not signed; to sign it: git commit --amend --no-edit -S"
 
 
-def _pull_request(hall: Hall, state: State) -> str:
-    look, branch = hall.look, state.branch
-    _require_branch(hall, state)
+def _pull_request(project: Project, state: State) -> str:
+    look, branch = project.look, state.branch
+    _require_branch(project, state)
     if "origin" not in look.git("remote").split():
         raise RondelError("there is no remote `origin` to push to; add one, or end with --merge or --keep")
     ref = f"{BRANCHES}{branch}"

@@ -19,7 +19,16 @@ from rondel.model.rules import HARMLESS, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
-from rondel.model.workflow import NOTHING_GIVEN, Edited, Given, Look, Repairs, SessionRef, Step, Workflow
+from rondel.model.workflow import (
+    NOTHING_GIVEN,
+    Edited,
+    Given,
+    Repairs,
+    RepoReader,
+    SessionRef,
+    Step,
+    Workflow,
+)
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.base import brought_tests
 from rondel.workflows.feature.files import lost, mend
@@ -124,7 +133,7 @@ class Feature(Workflow[State]):
         return state is None or state.reaches(IMPLEMENT)
 
     @override
-    def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
+    def brings(self, state: State | None, given: Given, look: RepoReader) -> Iterable[Brought]:
         """What a session's own files say is to be run is no more trusted than they are."""
         if given.checks or not self.changes_code(state):
             return

@@ -8,14 +8,14 @@ from pathlib import Path
 from rondel import paths
 from rondel.errors import GitError, RondelError
 from rondel.model.refs import END
-from rondel.model.workflow import Look
+from rondel.model.workflow import RepoReader
 from rondel.workflows.feature import place
 
 GOING = ".removed"  # the end of a worktree's name while its files are removed
 MADE = "rondel-feature"  # in git's own folder for a worktree: it is one that Rondel made
 
 
-def require_commit(look: Look) -> str:
+def require_commit(look: RepoReader) -> str:
     """The commit that a worktree begins at."""
     commit = look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip()
     if not commit:
@@ -23,7 +23,7 @@ def require_commit(look: Look) -> str:
     return commit
 
 
-def add(look: Look, feature: str, branch: str) -> str:
+def add(look: RepoReader, feature: str, branch: str) -> str:
     """A worktree beside the repository with a new branch at HEAD; its path as it is stored."""
     commit = require_commit(look)
     root = Path(look.root)
@@ -35,13 +35,13 @@ def add(look: Look, feature: str, branch: str) -> str:
     return place.relative(look.root, path)
 
 
-def is_ours(look: Look, path: str) -> bool:
+def is_ours(look: RepoReader, path: str) -> bool:
     """Whether Rondel made the worktree at a path, or the rest of one; any other is somebody's own."""
     found = [_git_dir(look, spot) for spot in (path, f"{path}{GOING}")]
     return any(git_dir is not None and (git_dir / MADE).is_file() for git_dir in found)
 
 
-def _git_dir(look: Look, path: str) -> Path | None:
+def _git_dir(look: RepoReader, path: str) -> Path | None:
     """Git's own folder for a linked worktree, also when its files are gone."""
     common = Path(look.root, look.git("rev-parse", "--git-common-dir").strip())
     for file in common.glob("worktrees/*/gitdir"):
@@ -51,7 +51,7 @@ def _git_dir(look: Look, path: str) -> Path | None:
     return None
 
 
-def dirty(look: Look, path: str, *, untracked: bool) -> list[str]:
+def dirty(look: RepoReader, path: str, *, untracked: bool) -> list[str]:
     """What is changed and not committed in a checkout; features' own files do not count."""
     which = "normal" if untracked else "no"
     out = look.git_in(path, "status", "--porcelain", "-z", f"--untracked-files={which}", "--no-renames")
@@ -59,7 +59,7 @@ def dirty(look: Look, path: str, *, untracked: bool) -> list[str]:
     return [n for n in names if not n.startswith(("docs/features/", ".rondel/"))]
 
 
-def remove(look: Look, path: str) -> None:
+def remove(look: RepoReader, path: str) -> None:
     """The worktree is gone; its branch stays. Of one that is half gone the rest goes.
 
     It is moved away, in one step, before the first of its files is removed: what a death leaves is
@@ -81,7 +81,7 @@ def remove(look: Look, path: str) -> None:
     look.git("worktree", "remove", "--force", END, path, check=False)  # where somebody removed its folder
 
 
-def _clear(look: Look, going: str) -> None:
+def _clear(look: RepoReader, going: str) -> None:
     """Remove what a death left half removed; a folder that git does not know is somebody's own."""
     if Path(going).exists():
         git_dir = _git_dir(look, going)

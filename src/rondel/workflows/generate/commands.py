@@ -1,4 +1,4 @@
-"""The doors of the workflow `generate`."""
+"""The commands of the workflow `generate`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import NoReturn, TypeVar
 
 import click
 
-from rondel.api import Hall, answered
 from rondel.cli.common import (
     agents_option,
     ask_consent,
@@ -35,6 +34,7 @@ from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef, Step
 from rondel.paths import is_bytecode
+from rondel.project import Project, answered
 from rondel.workflows.generate import transitions
 from rondel.workflows.generate.files import Copy, GenerateOptions, copies, copy_code, new_profile, start
 from rondel.workflows.generate.layout import PROFILES
@@ -99,7 +99,7 @@ def init(
     as_json: bool,
 ) -> None:
     """Begin a session: its cycles, its first prompt. Prints its name."""
-    hall = here()
+    project = here()
     metadata = {k: v for k, v in (("dev", dev), ("task_id", task_id)) if v}
     wish = GenerateOptions(
         profile=profile,
@@ -111,30 +111,30 @@ def init(
         metadata=metadata,
         request={"auto": auto, "parallel": parallel},
     )
-    ask_consent(hall, "generate")
-    _check_settings(hall)
+    ask_consent(project, "generate")
+    _check_settings(project)
     ref = start(
-        hall.root,
+        project.root,
         wish,
         base=Path.cwd(),
-        admits=hall.admits,
-        ask=hall.ask,
-        claim=hall.claim,
-        files_of=hall.files,
+        admits=project.admits,
+        ask=project.ask,
+        claim=project.claim,
+        files_of=project.files,
     )
-    hall.begin(ref, new=True)
-    _work_out(hall, ref)
+    project.begin(ref, new=True)
+    _work_out(project, ref)
     if as_json:
-        emit({"session": ref.name, "id": ref.id, "path": ref.folder, "state": hall.summary(ref).state})
+        emit({"session": ref.name, "id": ref.id, "path": ref.folder, "state": project.summary(ref).state})
         return
     click.echo(ref.id)
-    _say_next(hall, ref)
+    _say_next(project, ref)
 
 
-def _check_settings(hall: Hall) -> None:
+def _check_settings(project: Project) -> None:
     """Check `[generate]` of the settings; an error names the key and what is allowed."""
-    found = dict(hall.settings("generate"))
-    source = hall.config.source
+    found = dict(project.settings("generate"))
+    source = project.config.source
     gates = found["gates"]
     rows = {
         "gate": found["gate"],
@@ -170,13 +170,13 @@ def _check_limits(source: str, where: str, table: Mapping[str, object], *, only:
 @json_option
 def status(session: str | None, as_json: bool) -> None:
     """Show where a session stands, cycle by cycle."""
-    hall = here()
-    ref = _one(hall, session)
-    found = hall.summary(ref)
+    project = here()
+    ref = _one(project, session)
+    found = project.summary(ref)
     if as_json:
-        emit({"sessions": [summary_json(hall, ref, found) | {"state": found.state}]})
+        emit({"sessions": [summary_json(project, ref, found) | {"state": found.state}]})
         return
-    state: State = hall.state(ref)
+    state: State = project.state(ref)
     if state.session is None:
         raise UsageError("; ".join(f"{p.file}: {p.message}" for p in found.problems))
     click.echo(status_text(state.session), nl=False)
@@ -184,17 +184,17 @@ def status(session: str | None, as_json: bool) -> None:
         say(f"{problem.rule}: {problem.file}: {problem.message}")
     if found.foreign:
         say(f"not made by Rondel: {', '.join(found.foreign)}")
-    _say_next(hall, ref)
+    _say_next(project, ref)
 
 
-def _one(hall: Hall, name: str | None) -> SessionRef:
+def _one(project: Project, name: str | None) -> SessionRef:
     """The session a person looks at: the one they name, the one that is active, else the only one."""
-    refs = hall.sessions("generate")
-    return refs[0] if name is None and len(refs) == 1 else hall.find(name, "generate")
+    refs = project.sessions("generate")
+    return refs[0] if name is None and len(refs) == 1 else project.ref(name, "generate")
 
 
-def _say_next(hall: Hall, ref: SessionRef) -> None:
-    found = hall.summary(ref)
+def _say_next(project: Project, ref: SessionRef) -> None:
+    found = project.summary(ref)
     if found.waiting_for:
         say(f"waits for: {found.waiting_for}")
     if found.next and found.status is not Status.RUNNING:
@@ -229,19 +229,19 @@ def run(
     wait: bool,
 ) -> None:
     """Go on with a session, with the settings as they are now."""
-    hall = here()
-    ref = hall.find(session, "generate")
-    state: State = hall.state(ref)
-    if hall.summary(ref).status.is_over:
+    project = here()
+    ref = project.ref(session, "generate")
+    state: State = project.state(ref)
+    if project.summary(ref).status.is_over:
         raise NothingToDo(f"{ref.name} is at its end; see `{command_line('generate', 'status', ref.id)}`")
-    _check_settings(hall)
+    _check_settings(project)
     before = {"auto": state.request.auto, "parallel": state.request.parallel}
     said = {"auto": auto, "parallel": parallel}
     asked = {**before, **{key: value for key, value in said.items() if value is not None}}
-    with hall.hold(ref) as lease:
+    with project.hold(ref) as lease:
         if asked != before:
-            hall.ask_for(ref, asked, lease)
-        run_session(hall, ref, as_json=as_json, agents_max=agents_max, wait=wait, lease=lease)
+            project.ask_for(ref, asked, lease)
+        run_session(project, ref, as_json=as_json, agents_max=agents_max, wait=wait, lease=lease)
 
 
 @command.command()
@@ -269,27 +269,27 @@ def reject(session: str | None, feedback: str, path: str | None, no_run: bool, a
 def _answer(
     session: str | None, answer: str, comment: str, path: str | None, *, no_run: bool, as_json: bool
 ) -> None:
-    hall = here()
-    ref = hall.find(session, "generate")
-    answered(ref, _questions_to_come(hall, ref), answer, path)  # one that is refused writes nothing
-    with suppress(Held), hall.hold(ref):
-        _work_out(hall, ref)
-    question = hall.decide(ref, answer, path=path, comment=comment)
+    project = here()
+    ref = project.ref(session, "generate")
+    answered(ref, _questions_to_come(project, ref), answer, path)  # one that is refused writes nothing
+    with suppress(Held), project.hold(ref):
+        _work_out(project, ref)
+    question = project.decide(ref, answer, path=path, comment=comment)
     say(f"{ref.name}: {answer}: {question.question}")
-    if hall.goes_on(ref):
+    if project.goes_on(ref):
         return
-    with hall.hold(ref) as lease:
-        _work_out(hall, ref)
+    with project.hold(ref) as lease:
+        _work_out(project, ref)
         if not no_run and (answer != "reject" or comment.strip()):
-            run_session(hall, ref, as_json=as_json, retry=False, lease=lease)
-    _leave(hall, ref, as_json=as_json)
+            run_session(project, ref, as_json=as_json, retry=False, lease=lease)
+    _leave(project, ref, as_json=as_json)
 
 
-def _leave(hall: Hall, ref: SessionRef, *, as_json: bool) -> NoReturn:
+def _leave(project: Project, ref: SessionRef, *, as_json: bool) -> NoReturn:
     if as_json:
-        emit({"session": ref.name, "state": hall.summary(ref).state})
+        emit({"session": ref.name, "state": project.summary(ref).state})
     else:
-        _say_next(hall, ref)
+        _say_next(project, ref)
     sys.exit(0)
 
 
@@ -309,14 +309,14 @@ def retry(
     session: str | None, name: str | None, phase: str | None, feedback: str, no_run: bool, as_json: bool
 ) -> None:
     """Go on with a cycle that stopped, or redo a cycle or one phase of it."""
-    hall = here()
-    ref = hall.find(session, "generate")
+    project = here()
+    ref = project.ref(session, "generate")
     chosen = WorkflowPhase(phase) if phase else None
-    with hall.hold(ref) as lease:
-        hall.change(ref, transitions.retry(hall.state(ref), name, chosen, feedback, _now()))
+    with project.hold(ref) as lease:
+        project.change(ref, transitions.retry(project.state(ref), name, chosen, feedback, _now()))
         if not no_run:
-            run_session(hall, ref, as_json=as_json, lease=lease)
-    _leave(hall, ref, as_json=as_json)
+            run_session(project, ref, as_json=as_json, lease=lease)
+    _leave(project, ref, as_json=as_json)
 
 
 @command.command()
@@ -325,9 +325,9 @@ def skip(words: tuple[str, ...]) -> None:
     """Leave a cycle out."""
     if len(words) > 2:  # noqa: PLR2004
         raise UsageError("give the TYPE of the cycle and, where there are several, the SESSION")
-    hall = here()
-    ref = hall.find(words[1] if len(words) > 1 else None, "generate")
-    hall.change(ref, transitions.skip(hall.state(ref), words[0], _now()))
+    project = here()
+    ref = project.ref(words[1] if len(words) > 1 else None, "generate")
+    project.change(ref, transitions.skip(project.state(ref), words[0], _now()))
     say(f"{ref.name}: {words[0]} is skipped")
 
 
@@ -335,11 +335,11 @@ def skip(words: tuple[str, ...]) -> None:
 @session_argument
 def cancel(session: str | None) -> None:
     """Give a session up: what is complete stays, nothing more is done."""
-    hall = here()
-    ref = hall.find(session, "generate")
-    hall.change(ref, transitions.cancel(hall.state(ref), _now()))
-    if hall.summary(ref).status is Status.RUNNING:
-        hall.control(ref, "stop")
+    project = here()
+    ref = project.ref(session, "generate")
+    project.change(ref, transitions.cancel(project.state(ref), _now()))
+    if project.summary(ref).status is Status.RUNNING:
+        project.control(ref, "stop")
     say(f"{ref.name}: cancelled; `{command_line('generate', 'retry', ref.id)}` takes it up again")
 
 
@@ -347,28 +347,28 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _work_out(hall: Hall, ref: SessionRef) -> None:
+def _work_out(project: Project, ref: SessionRef) -> None:
     """Do what needs neither an agent nor a person: prompts, and what follows from an answer."""
-    flow = hall.workflow("generate")
+    flow = project.workflow("generate")
     for _ in range(STEPS_MAX):
-        state = hall.state(ref)
+        state = project.state(ref)
         found = ((s, s.action) for s in flow.steps(state) if isinstance(s.action, Derive))
         step, action = next(found, (None, None))
         if step is None or action is None:
             return
         seen = {path: state.files.digest(path) for path in (action.path, *action.outputs)}
-        hall.change(ref, step.write(state, Outcome(Ended.DONE, finished_at=_now())), seen)
+        project.change(ref, step.write(state, Outcome(Ended.DONE, finished_at=_now())), seen)
 
 
-def _questions_to_come(hall: Hall, ref: SessionRef) -> list[Decide]:
+def _questions_to_come(project: Project, ref: SessionRef) -> list[Decide]:
     """What a person has to say once everything that code works out by itself is there; writes nothing."""
-    flow, before = hall.workflow("generate"), hall.files(ref)
-    found = {path: before.data(path) or b"" for path in hall.artifacts(ref)}
+    flow, before = project.workflow("generate"), project.files(ref)
+    found = {path: before.data(path) or b"" for path in project.artifacts(ref)}
     due: list[Step[State]] = []
     for _ in range(STEPS_MAX):
         files = FrozenSnapshot(found)
         files.place = before.place
-        state = flow.read(files, ref, hall.given("generate"))
+        state = flow.read(files, ref, project.given("generate"))
         due = list(flow.steps(state))
         step = next((s for s in due if isinstance(s.action, Derive)), None)
         if step is None:
@@ -390,11 +390,11 @@ def _questions_to_come(hall: Hall, ref: SessionRef) -> list[Decide]:
 @click.option("--dry-run", is_flag=True, help="Only show the diff.")
 def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...], dry_run: bool) -> None:
     """Copy finished code into the project, as a diff you have seen; never over changed files unasked."""
-    hall = here()
-    ref = _one(hall, session)
+    project = here()
+    ref = _one(project, session)
     if not dry_run:
-        hall.require_known(ref)
-    found = copies(hall.root, hall.state(ref), into)
+        project.require_known(ref)
+    found = copies(project.root, project.state(ref), into)
     if not found:
         raise NothingToDo(f"{ref.name} has no completed cycle with code yet")
     unknown = sorted(set(overwrite) - {c.path for c in found})
@@ -404,7 +404,7 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
     _refuse_changed([c for c in found if c.changed and c.path not in overwrite])
     todo = [c for c in found if c.needed]
     if not todo:
-        copy_code(hall.root, ref, found)
+        copy_code(project.root, ref, found)
         raise NothingToDo(f"every file of {ref.name} is there already")
     if dry_run:
         return
@@ -414,7 +414,7 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
             sys.exit(WAITS)
         if not click.confirm(f"write {len(todo)} files?", err=True):
             sys.exit(WAITS)
-    for path in copy_code(hall.root, ref, found):
+    for path in copy_code(project.root, ref, found):
         say(f"wrote {path}")
 
 
@@ -483,9 +483,9 @@ def _show_files(name: str, root: Path) -> None:
 @click.argument("name")
 def new(name: str) -> None:
     """Make a working profile in .aiwf/profiles/, with tests."""
-    hall = here()
-    folder = new_profile(hall.root, name).relative_to(hall.root)
-    hall.consent([hall.part_of(brought_profile(name))])  # it is ours, as long as nobody changes it
+    project = here()
+    folder = new_profile(project.root, name).relative_to(project.root)
+    project.consent([project.part_of(brought_profile(name))])  # it is ours, as long as nobody changes it
     click.echo(str(folder))
     test = f"cd {shlex.quote(str(folder))} && python -m unittest test_profile.py"
     say(f"edit its prompts and standards; test it with `{test}`")

@@ -18,7 +18,7 @@ from rondel.model.rules import LOWER, Rule, ordered
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary
 from rondel.model.times import parse_time
-from rondel.model.workflow import NOTHING_GIVEN, Given, Look, SessionRef, Step, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, RepoReader, SessionRef, Step, Workflow
 from rondel.workflows.generate import layout
 from rondel.workflows.generate.models import (
     FINAL,
@@ -78,7 +78,7 @@ class Generate(Workflow[State]):
         return steps(state)
 
     @override
-    def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
+    def brings(self, state: State | None, given: Given, look: RepoReader) -> Iterable[Brought]:
         """A profile of the repository's; one of ours of the same name does without."""
         if state is None:
             names = list(profile_names(look.root))

@@ -58,7 +58,7 @@ class Asked(Protocol):
 
 
 def answer(asked: Asked, run: Run) -> str:
-    """The answer of `checks` in a reviewer's seat. The one door of the agent."""
+    """The answer of `checks` in a reviewer's seat. All that the agent calls."""
     seat = asked.role.removeprefix("review.reviewer.")
     if seat == asked.role:
         raise UsageError(f"checks can be a reviewer, not {asked.role}; give that role another agent")

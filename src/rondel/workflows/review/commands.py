@@ -1,4 +1,4 @@
-"""`rondel review`: the doors of the review workflow."""
+"""`rondel review` and its commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from rondel.api import Hall, now
 from rondel.cli.common import (
     agents_option,
     ask_consent,
@@ -29,6 +28,7 @@ from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document, text
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
+from rondel.project import Project, now
 from rondel.workflows.review import files
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.judge import GROUPS, Comparison, compare_rounds
@@ -123,10 +123,10 @@ def start(
     a diff in a file. Without one it is the branch since it left main, with its uncommitted
     work. An unfinished round is resumed; after a complete one comes the next.
     """
-    hall = here()
-    ask_consent(hall, "review")
+    project = here()
+    ask_consent(project, "review")
     try:
-        opened = files.start(hall.root, hall.look, _options(hall, target, pr, options), hall)
+        opened = files.start(project.root, project.look, _options(project, target, pr, options), project)
     except UsageError as e:
         alike = get_close_matches(target or "", set(command.commands) - {"start"}, n=1)
         if not alike:
@@ -134,25 +134,25 @@ def start(
         raise UsageError(f"{e}; or did you mean `rondel review {alike[0]}`?") from e
     for note in opened.notes:
         say(note)
-    fresh = not any(r.complete for r in _state(hall, opened.ref).rounds)
-    hall.begin(opened.ref, opened.lease, new=fresh)
-    report = drive(hall, opened.ref, as_json=as_json, agents_max=agents_max, wait=wait, lease=opened.lease)
-    state = _state(hall, opened.ref)
+    fresh = not any(r.complete for r in _state(project, opened.ref).rounds)
+    project.begin(opened.ref, opened.lease, new=fresh)
+    report = drive(project, opened.ref, as_json=as_json, agents_max=agents_max, wait=wait, lease=opened.lease)
+    state = _state(project, opened.ref)
     if sarif and state.is_complete:
         _write_sarif(state, state.at, sarif)
-    conclude(hall, opened.ref, report, as_json=as_json, fail=fail)
+    conclude(project, opened.ref, report, as_json=as_json, fail=fail)
 
 
-def _options(hall: Hall, target: str | None, pr: int | None, options: dict[str, Any]) -> ReviewOptions:
+def _options(project: Project, target: str | None, pr: int | None, options: dict[str, Any]) -> ReviewOptions:
     asked = parse_target(target, pr, lambda name: Path(name).is_file())
-    given = files.read_diff(Path(asked.file), hall.root) if asked.kind is Kind.DIFF else ""
+    given = files.read_diff(Path(asked.file), project.root) if asked.kind is Kind.DIFF else ""
     requirements = options.pop("requirements")
     return ReviewOptions(
         target=asked,
         given=given,
-        requirements=files.read_requirements(requirements, hall.root) if requirements else None,
-        settings=hall.settings("review"),
-        kind_of=lambda role: hall.config.agent_for(role).kind,
+        requirements=files.read_requirements(requirements, project.root) if requirements else None,
+        settings=project.settings("review"),
+        kind_of=lambda role: project.config.agent_for(role).kind,
         **options,
     )
 
@@ -168,22 +168,22 @@ def _write_sarif(state: ReviewState, at: RoundFiles, path: Path) -> None:
 # -- which session ---------------------------------------------------------------------------
 
 
-def _state(hall: Hall, ref: SessionRef) -> ReviewState:
-    state = hall.state(ref)
-    assert isinstance(state, ReviewState)  # noqa: S101 - the hall serves every workflow
+def _state(project: Project, ref: SessionRef) -> ReviewState:
+    state = project.state(ref)
+    assert isinstance(state, ReviewState)  # noqa: S101 - the project serves every workflow
     return state
 
 
-def _session(hall: Hall, name: str | None, *, complete: bool = True) -> ReviewState:
+def _session(project: Project, name: str | None, *, complete: bool = True) -> ReviewState:
     """The session that is meant: by name, or the newest of this branch."""
     if name:
-        return _state(hall, hall.find(name, "review"))
-    branch = branch_of(hall.look)
-    found = files.sessions_of(hall.root, branch, hall)
-    for state in sorted(found, key=lambda s: not hall.is_known(s.ref)):  # one's own first, newest first
+        return _state(project, project.ref(name, "review"))
+    branch = branch_of(project.look)
+    found = files.sessions_of(project.root, branch, project)
+    for state in sorted(found, key=lambda s: not project.is_known(s.ref)):  # one's own first, newest first
         if not complete or any(r.complete for r in state.rounds) or state.is_flat:
-            return _state(hall, state.ref)
-    there = [r.name for r in hall.sessions("review")]
+            return _state(project, state.ref)
+    there = [r.name for r in project.sessions("review")]
     what = "complete review" if complete else "review"
     hint = (
         f"; other sessions (--session): {', '.join(there[:10])}" if there else "; `rondel review` starts one"
@@ -212,10 +212,10 @@ def _round(state: ReviewState, number: int | None) -> RoundFiles:
 @json_option
 def show(number: int | None, session: str | None, sarif: Path | None, as_json: bool) -> None:
     """Print the final review of the last complete round."""
-    hall = here()
-    state = _session(hall, session)
-    say_foreign(hall, state.ref)
-    foreign = not hall.is_known(state.ref)
+    project = here()
+    state = _session(project, session)
+    say_foreign(project, state.ref)
+    foreign = not project.is_known(state.ref)
     if state.is_flat and number is None and not sarif:
         final = state.files.text("final.md") or ""
         if as_json:
@@ -249,13 +249,13 @@ def compare(rounds: tuple[int, ...], session: str | None, as_json: bool) -> None
     """Show what is new, fixed, reopened and persisting between two rounds: the last two, or N and M."""
     if len(rounds) not in (0, 2):
         raise UsageError(f"compare takes two rounds or none, not {len(rounds)}: rondel review compare 1 2")
-    hall = here()
-    state = _session(hall, session)
-    say_foreign(hall, state.ref)
+    project = here()
+    state = _session(project, session)
+    say_foreign(project, state.ref)
     first, second = rounds or (None, None)
     found = compare_rounds(state, first, second)
     if as_json:
-        emit({"session": state.ref.name, "foreign": not hall.is_known(state.ref), **found.document()})
+        emit({"session": state.ref.name, "foreign": not project.is_known(state.ref), **found.document()})
         return
     print_comparison(state, found)
 
@@ -280,16 +280,16 @@ def print_comparison(state: ReviewState, found: Comparison) -> None:
 @json_option
 def history(every: bool, as_json: bool) -> None:
     """List the rounds of this branch, newest first."""
-    hall = here()
+    project = here()
     if every:
-        refs = sorted(hall.sessions("review"), key=lambda r: r.id, reverse=True)
-        states = [_state(hall, ref) for ref in refs]
+        refs = sorted(project.sessions("review"), key=lambda r: r.id, reverse=True)
+        states = [_state(project, ref) for ref in refs]
     else:
-        states = files.sessions_of(hall.root, branch_of(hall.look), hall)
+        states = files.sessions_of(project.root, branch_of(project.look), project)
     rows = [
         {**_row(state, r.files, r.complete), "foreign": foreign}
         for state in states
-        for foreign in [not hall.is_known(state.ref)]
+        for foreign in [not project.is_known(state.ref)]
         for r in reversed(state.rounds)
     ]
     if as_json:
@@ -333,12 +333,12 @@ def _row(state: ReviewState, at: RoundFiles, complete: bool) -> dict[str, Any]:
 @json_option
 def progress(session: str | None, as_json: bool) -> None:
     """Show the phases, the reviewers and the time of the round under way."""
-    hall = here()
-    state = _session(hall, session, complete=False)
-    say_foreign(hall, state.ref)
+    project = here()
+    state = _session(project, session, complete=False)
+    say_foreign(project, state.ref)
     found = progress_of(state, now())
     if as_json:
-        emit({**found.document(), "foreign": not hall.is_known(state.ref)})
+        emit({**found.document(), "foreign": not project.is_known(state.ref)})
         return
     click.echo("\n  ".join((found.session, *found.lines())))
 
@@ -347,11 +347,11 @@ def progress(session: str | None, as_json: bool) -> None:
 @json_option
 def resolve(as_json: bool) -> None:
     """Say what the next run would do, and write nothing."""
-    hall = here()
-    ref, found = files.resolve(hall.root, hall.look, branch_of(hall.look), hall)
-    foreign = ref in hall.sessions("review") and not hall.is_known(ref)
+    project = here()
+    ref, found = files.resolve(project.root, project.look, branch_of(project.look), project)
+    foreign = ref in project.sessions("review") and not project.is_known(ref)
     if foreign:
-        say_foreign(hall, ref)
+        say_foreign(project, ref)
     if as_json:
         emit(
             {
@@ -397,11 +397,11 @@ def _parsed(content: str) -> dict[str, object]:
 @session_option
 def close(session: str | None) -> None:
     """Close a session: nothing more is planned in it until it is reviewed again."""
-    hall = here()
-    state = _session(hall, session, complete=False)
+    project = here()
+    state = _session(project, session, complete=False)
     files.refuse_flat(state)
-    with hall.hold(state.ref):
-        files.close(hall.root, state.ref, stamp(now()))
+    with project.hold(state.ref):
+        files.close(project.root, state.ref, stamp(now()))
     say(f"{state.ref.name} is closed")
 
 
@@ -411,12 +411,12 @@ def close(session: str | None) -> None:
 @session_option
 def accept(finding: str, reason: str, session: str | None) -> None:
     """Accept a finding of the last complete round: it stays as it is and blocks no more."""
-    hall = here()
-    state = _session(hall, session)
+    project = here()
+    state = _session(project, session)
     entry = _entry(state, finding)
     body: Document = {"answer": "accept", "by": "person", "at": stamp(now()), "comment": reason}
     path = f"{DECISIONS}/accept-{entry.item.fingerprint}.json"
-    hall.change(state.ref, [text(path, files.dump(body))])
+    project.change(state.ref, [text(path, files.dump(body))])
     say(f"accepted in {state.ref.name}: {entry.finding.title}; the next round says so")
 
 
@@ -437,12 +437,12 @@ def _entry(state: ReviewState, name: str) -> Entry:
 @session_option
 def post(pr: int | None, dry_run: bool, anyway: bool, number: int | None, session: str | None) -> None:
     """Post the final review to GitHub through gh, with comments on lines. Nothing is posted twice."""
-    hall = here()
-    state = _session(hall, session)
+    project = here()
+    state = _session(project, session)
     if dry_run:
-        say_foreign(hall, state.ref)
+        say_foreign(project, state.ref)
     else:
-        hall.require_known(state.ref)
+        project.require_known(state.ref)
     at = _round(state, number)
     by = made(state.files, at)
     if by is not Made.HERE and not anyway:
@@ -450,13 +450,15 @@ def post(pr: int | None, dry_run: bool, anyway: bool, number: int | None, sessio
             f"{at.final} of {state.ref.name} is {by}, and so no review of Rondel's to post; "
             "`rondel review --again` makes one, --anyway posts it as it is"
         )
-    post_round(hall, state, at, pr, dry_run=dry_run)
+    post_round(project, state, at, pr, dry_run=dry_run)
 
 
-def post_round(hall: Hall, state: ReviewState, at: RoundFiles, pr: int | None, *, dry_run: bool) -> None:
+def post_round(
+    project: Project, state: ReviewState, at: RoundFiles, pr: int | None, *, dry_run: bool
+) -> None:
     """Send a round, unless it is there, and say so; with `dry_run` print what would be sent."""
     pins = pins_of(state.files.json(at.part("target.json")))
-    where, bodies = _pull_request(hall, pr or (pins.number if pins else 0) or None, dry_run=dry_run)
+    where, bodies = _pull_request(project, pr or (pins.number if pins else 0) or None, dry_run=dry_run)
     calls = plan_post(
         where,
         f"{state.ref.id}/round-{at.number}",
@@ -472,33 +474,33 @@ def post_round(hall: Hall, state: ReviewState, at: RoundFiles, pr: int | None, *
         if dry_run:
             click.echo(describe(call))
             continue
-        _gh(hall, call.argv, call.stdin)
+        _gh(project, call.argv, call.stdin)
         say(f"posted {call.what}")
 
 
-def _pull_request(hall: Hall, number: int | None, *, dry_run: bool) -> tuple[PullRequest, list[str]]:
+def _pull_request(project: Project, number: int | None, *, dry_run: bool) -> tuple[PullRequest, list[str]]:
     """The pull request, and what is there. A dry run without gh shows what would be sent to an empty one."""
     try:
         asked = ("gh", "pr", "view", *([str(number)] if number else []), "--json", "number,headRefOid")
-        shown = parse_pull_request(_gh(hall, asked))
+        shown = parse_pull_request(_gh(project, asked))
         where = PullRequest(*shown)
-        author = _gh(hall, WHO_CALL).strip()
-        bodies = [b for argv in reading_calls(where.number) for b in bodies_in(_gh(hall, argv), author)]
+        author = _gh(project, WHO_CALL).strip()
+        bodies = [b for argv in reading_calls(where.number) for b in bodies_in(_gh(project, argv), author)]
     except RondelError as e:
         if not dry_run:
             raise
         say(f"what is there already is not known: {e}")
-        return PullRequest(number or 0, _head(hall)), []
+        return PullRequest(number or 0, _head(project)), []
     return where, bodies
 
 
-def _head(hall: Hall) -> str:
+def _head(project: Project) -> str:
     """The commit that would be shown if everything were pushed."""
-    return hall.look.git("rev-parse", "HEAD", check=False).strip()
+    return project.look.git("rev-parse", "HEAD", check=False).strip()
 
 
-def _gh(hall: Hall, argv: tuple[str, ...], stdin: str = "") -> str:
-    status, out, err = hall.look.run(argv, stdin=stdin, timeout_s=120)
+def _gh(project: Project, argv: tuple[str, ...], stdin: str = "") -> str:
+    status, out, err = project.look.run(argv, stdin=stdin, timeout_s=120)
     if status:
         raise RondelError(f"{' '.join(argv[:4])} failed: {err.strip()[-500:] or f'status {status}'}")
     return out

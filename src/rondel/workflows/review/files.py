@@ -17,7 +17,7 @@ from rondel.model.refs import END
 from rondel.model.snapshot import FrozenSnapshot, Snapshot
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
-from rondel.model.workflow import Look, SessionRef
+from rondel.model.workflow import RepoReader, SessionRef
 from rondel.store import documents, files, ours
 from rondel.store.lease import Lease
 from rondel.store.locks import locked
@@ -110,7 +110,9 @@ def state_of(root: Path, ref: SessionRef, owner: Owner | None = None) -> ReviewS
     return ReviewState(ref, owner.files(ref) if owner else DiskSnapshot(root / ref.folder))
 
 
-def resolve(root: Path, look: Look, branch: str, owner: Owner | None = None) -> tuple[SessionRef, Resolution]:
+def resolve(
+    root: Path, look: RepoReader, branch: str, owner: Owner | None = None
+) -> tuple[SessionRef, Resolution]:
     """What the next run would do. Writes nothing."""
     state = state_of(root, place(root, branch, _today(look), owner=owner), owner)
     if not state.rounds and (earlier := _unfinished(root, branch, owner)):
@@ -133,7 +135,7 @@ def _named_for(session: str, branch: str) -> bool:
     return session == session_name(day, branch)
 
 
-def _today(look: Look) -> date:
+def _today(look: RepoReader) -> date:
     return look.at.astimezone().date()
 
 
@@ -142,7 +144,7 @@ class _Opening:
     """What a session is opened with: what was asked for, the change it means now, and who asks."""
 
     root: Path
-    look: Look
+    look: RepoReader
     options: ReviewOptions
     pins: Pins
     owner: Owner | None
@@ -155,7 +157,7 @@ class _Opening:
         return self.state(ref)
 
 
-def start(root: Path, look: Look, options: ReviewOptions, owner: Owner | None = None) -> Opened:
+def start(root: Path, look: RepoReader, options: ReviewOptions, owner: Owner | None = None) -> Opened:
     """Resume the unfinished round of this change's branch, or open the next. NothingToDo writes nothing.
 
     A session is changed only with its lease. One that the `owner` took is given back with it.
@@ -190,7 +192,7 @@ def start(root: Path, look: Look, options: ReviewOptions, owner: Owner | None = 
             return replace(opened, lease=lease)
 
 
-def _brought(pins: Pins, look: Look, owner: Owner | None) -> frozenset[str]:
+def _brought(pins: Pins, look: RepoReader, owner: Owner | None) -> frozenset[str]:
     """The sessions that come with the change and are not the owner's: reviewed, and counting for nothing.
 
     Also where the owner's word for this process would adopt any other one.
@@ -212,7 +214,7 @@ def _resume_or_open(opening: _Opening, state: ReviewState) -> Opened:
     return _open(opening, state)
 
 
-def _is_nothing(pins: Pins, look: Look) -> bool:
+def _is_nothing(pins: Pins, look: RepoReader) -> bool:
     """Whether there is no change to a file: an empty diff, or a text that is none, is not a passed review."""
     return not parse_diff(pins.given) if pins.given else is_empty(pins.base, pins.head, look)
 
@@ -226,12 +228,12 @@ def _unfinished(root: Path, branch: str, owner: Owner | None) -> list[ReviewStat
     ]
 
 
-def _about(sessions: Iterable[ReviewState], pins: Pins, look: Look) -> ReviewState | None:
+def _about(sessions: Iterable[ReviewState], pins: Pins, look: RepoReader) -> ReviewState | None:
     """The first session whose last round is about exactly this change."""
     return next((s for s in sessions if _is_about(s, s.at, pins, look)), None)
 
 
-def _is_about(state: ReviewState, at: RoundFiles, pins: Pins, look: Look) -> bool:
+def _is_about(state: ReviewState, at: RoundFiles, pins: Pins, look: RepoReader) -> bool:
     """Whether a round is about exactly this change: the same commits, and the same diff if one was given."""
     before = pins_of(state.files.json(at.part("target.json")))
     given = state.files.digest(at.part("given.diff"))
@@ -370,7 +372,7 @@ def _request(opening: _Opening, state: ReviewState) -> Request:
     )
 
 
-def personas_of(root: Path, pins: Pins, look: Look) -> dict[str, str]:
+def personas_of(root: Path, pins: Pins, look: RepoReader) -> dict[str, str]:
     """The repository's own reviewers: at the base of a change that touches them, else where they are."""
     spec = f":(top,literal){layout.PERSONAS}"
     names = look.git("diff", "--name-only", "--no-renames", "-z", END, pins.base, pins.head, "--", spec)

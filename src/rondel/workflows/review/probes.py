@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rondel.errors import GitError, RondelError
 from rondel.model.refs import END
-from rondel.model.workflow import Look
+from rondel.model.workflow import RepoReader
 from rondel.workflows.review.aggregate import QUOTE_MIN, solid_parts
 from rondel.workflows.review.analysers.base import is_source
 from rondel.workflows.review.change import (
@@ -43,7 +43,7 @@ _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", "-U5", "-
 _WORDS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "copied", "T": "type-changed"}
 
 
-def look_at_change(base: str, head: str, look: Look) -> Change:
+def look_at_change(base: str, head: str, look: RepoReader) -> Change:
     """The change between two commits, within bounds whatever its size.
 
     Its base says what is generated, vendored or binary, by its attributes and by what is there: a
@@ -87,14 +87,14 @@ def given_change(diff: str) -> Change:
     return Change(short, notes=tuple(notes), diff=shown + "\n")
 
 
-def is_empty(base: str, head: str, look: Look) -> bool:
+def is_empty(base: str, head: str, look: RepoReader) -> bool:
     """Whether nothing that counts differs between two commits."""
     return base == head or not look.git(
         *_DIFF, "--raw", "-z", END, base, head, "--", *reviewed_paths(base, head, look)
     ).strip("\0\n ")
 
 
-def is_same(one: Pins, other: Pins, look: Look) -> bool:
+def is_same(one: Pins, other: Pins, look: RepoReader) -> bool:
     """Whether two pinned changes are one: the same commits, or commits that differ in nothing that counts."""
     if (one.base, one.head) == (other.base, other.head):
         return True
@@ -114,7 +114,7 @@ class _Entry(NamedTuple):
     old_path: str | None
 
 
-def _raw(base: str, head: str, look: Look) -> Iterable[_Entry]:
+def _raw(base: str, head: str, look: RepoReader) -> Iterable[_Entry]:
     own = reviewed_paths(base, head, look)
     out = look.git(*_PLAIN, *_DIFF, "--raw", "--no-abbrev", "-z", END, base, head, "--", *own)
     fields = iter(out.split("\0"))
@@ -126,7 +126,7 @@ def _raw(base: str, head: str, look: Look) -> Iterable[_Entry]:
             yield _Entry((match[1], match[2]), (match[3], match[4]), status, next(fields, ""), old)
 
 
-def _numstat(base: str, head: str, look: Look) -> dict[str, tuple[int, int] | None]:
+def _numstat(base: str, head: str, look: RepoReader) -> dict[str, tuple[int, int] | None]:
     """Lines added and removed by path; None for a binary file."""
     own = reviewed_paths(base, head, look)
     out = look.git_with_attributes(base, *_PLAIN, *_DIFF, "--numstat", "-z", END, base, head, "--", *own)
@@ -140,7 +140,7 @@ def _numstat(base: str, head: str, look: Look) -> dict[str, tuple[int, int] | No
     return found
 
 
-def _attributes(base: str, paths: Sequence[str], look: Look) -> dict[str, dict[str, str]]:
+def _attributes(base: str, paths: Sequence[str], look: RepoReader) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     if not paths:
         return found
@@ -152,7 +152,7 @@ def _attributes(base: str, paths: Sequence[str], look: Look) -> dict[str, dict[s
     return found
 
 
-def _sizes(entries: Sequence[_Entry], look: Look) -> dict[str, int]:
+def _sizes(entries: Sequence[_Entry], look: RepoReader) -> dict[str, int]:
     """The size of each blob, in bytes."""
     blobs = sorted({blob for entry in entries for blob in entry.blobs if set(blob) != {"0"}})
     stdin = "".join(f"{blob}\n" for blob in blobs)
@@ -170,7 +170,7 @@ def _as_text(
     entries: Sequence[_Entry],
     attributes: Mapping[str, Mapping[str, str]],
     sizes: Mapping[str, int],
-    look: Look,
+    look: RepoReader,
 ) -> set[str]:
     """Those of these binary files that are so only for a byte in them: source by name or first line."""
     able = [
@@ -182,7 +182,7 @@ def _as_text(
     return {e.path for e in able if is_source(e.path) or e.blobs[1] in scripts}
 
 
-def _scripts(blobs: Sequence[str], sizes: Mapping[str, int], look: Look) -> set[str]:
+def _scripts(blobs: Sequence[str], sizes: Mapping[str, int], look: RepoReader) -> set[str]:
     """Those of these blobs that begin with `#!`."""
     found: set[str] = set()
     for batch in _batches(sorted({blob for blob in blobs if set(blob) != {"0"}}), sizes):
@@ -205,7 +205,7 @@ def _batches(names: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[st
         yield batch
 
 
-def _true_claims(base: str, entries: Sequence[_Entry], look: Look) -> frozenset[Claim]:
+def _true_claims(base: str, entries: Sequence[_Entry], look: RepoReader) -> frozenset[Claim]:
     """What is true of paths: there are such files in the base."""
     if not any(claim_of(entry.path) for entry in entries):
         return frozenset()
@@ -225,7 +225,7 @@ def _in_short(entry: _Entry, count: tuple[int, int] | None, kind: Kind, *, is_la
 
 
 def _with_lines(
-    base: str, head: str, files: Sequence[Changed], sizes: Mapping[str, int], look: Look
+    base: str, head: str, files: Sequence[Changed], sizes: Mapping[str, int], look: RepoReader
 ) -> list[Changed]:
     """The files, with the lines that the change wrote in text that is not shown."""
     hidden = {
@@ -240,7 +240,7 @@ def _with_lines(
 
 
 def _diff_within(
-    base: str, head: str, files: Sequence[Changed], look: Look
+    base: str, head: str, files: Sequence[Changed], look: RepoReader
 ) -> tuple[str, list[Changed], list[str]]:
     """The diff of the text files, until it is large enough; files that say they are generated drop out."""
     texts = [f for f in files if f.kind is Kind.TEXT]
@@ -273,7 +273,7 @@ def _diff_within(
 
 
 def _diff_of(
-    base: str, head: str, files: Sequence[Changed], look: Look, *options: str
+    base: str, head: str, files: Sequence[Changed], look: RepoReader, *options: str
 ) -> tuple[FileDiff, ...]:
     """The diffs of files that are text, whatever bytes are in them; what is no character is replaced."""
     wanted = {f.path for f in files}
@@ -291,7 +291,7 @@ def _pathspec(path: str) -> str:
 
 
 def look_since(
-    before: str, head: str, findings: Sequence[tuple[str, str, str]], look: Look
+    before: str, head: str, findings: Sequence[tuple[str, str, str]], look: RepoReader
 ) -> dict[str, object]:
     """What happened since an earlier round: the diff, and which quotations are still in their files.
 
@@ -311,7 +311,7 @@ def look_since(
     return {"known": known, "touched": list(touched), "diff": diff[:SINCE_MAX], "present": present}
 
 
-def look_for_quotes(head: str, quotes: Sequence[tuple[str, str]], look: Look) -> list[str]:
+def look_for_quotes(head: str, quotes: Sequence[tuple[str, str]], look: RepoReader) -> list[str]:
     """The quotations that are in the file they are said to be from, whatever their white space."""
     found = []
     for file, quote in quotes:
@@ -322,7 +322,7 @@ def look_for_quotes(head: str, quotes: Sequence[tuple[str, str]], look: Look) ->
     return found
 
 
-def look_moved(target: Target, base: str, head: str, look: Look) -> dict[str, object]:
+def look_moved(target: Target, base: str, head: str, look: RepoReader) -> dict[str, object]:
     """Whether the target is something else by now than what a round pinned."""
     if target.kind not in (TargetKind.WORK, TargetKind.STAGED, TargetKind.RANGE):
         return {"moved": False}
@@ -336,7 +336,7 @@ def look_moved(target: Target, base: str, head: str, look: Look) -> dict[str, ob
     return {"moved": True, "words": words}
 
 
-def _present(head: str, file: str, quotation: str, look: Look) -> bool | None:
+def _present(head: str, file: str, quotation: str, look: RepoReader) -> bool | None:
     lines = ["".join(re.sub(r"^[+-]", "", line).split()) for line in quotation.splitlines()]
     anchor = max(lines, key=len, default="")
     if not file or len(anchor) < QUOTE_MIN:
@@ -372,7 +372,7 @@ class Source:
     scope: str = ""  # the folder it is about, when that is not the whole repository
 
 
-def look_at_standards(configured: str, base: str, look: Look) -> tuple[Source, ...]:
+def look_at_standards(configured: str, base: str, look: RepoReader) -> tuple[Source, ...]:
     """The sources of this repository, the one that counts most first: `[review] context` of its settings.
 
     They are read at the `base` of the change: a change does not say by which standards it is
@@ -412,13 +412,13 @@ class Files:
             yield Source(path, text, scope)
 
 
-def _here(look: Look) -> Files:
+def _here(look: RepoReader) -> Files:
     patterns = (*(f":(glob)**/{name}" for name in FILES), ":(glob)openspec/**")
     listed = look.git("ls-files", "-z", "--", *patterns, check=False).split("\0")
     return Files(tuple(sorted(filter(None, listed))), look.file)
 
 
-def files_at(commit: str, look: Look) -> Files:
+def files_at(commit: str, look: RepoReader) -> Files:
     """The regular files of a commit."""
     rows = (row.partition("\t") for row in look.git("ls-tree", "-r", "-z", END, commit).split("\0"))
     blobs = {path: words.split()[2] for words, _, path in rows if words.startswith("100")}

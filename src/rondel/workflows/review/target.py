@@ -15,7 +15,7 @@ from rondel.errors import GitError, NothingToDo, RondelError, UsageError
 from rondel.model.changes import Document
 from rondel.model.jsons import parse_json
 from rondel.model.refs import BRANCHES, END, branch_in, branch_or_none, commit_or_none, is_commit
-from rondel.model.workflow import Look
+from rondel.model.workflow import RepoReader
 from rondel.workflows.review.layout import RONDEL, SESSIONS
 from rondel.workflows.review.markdown import first_of
 
@@ -85,7 +85,7 @@ class Pins:
         return shown | {"given": bool(self.given)}
 
 
-def reviewed_paths(base: str, head: str, look: Look) -> tuple[str, ...]:
+def reviewed_paths(base: str, head: str, look: RepoReader) -> tuple[str, ...]:
     """What of a change is reviewed, for git: everything but the files of the person's own sessions.
 
     Whatever else the change brings to the places where sessions lie is part of it: a session that
@@ -97,12 +97,12 @@ def reviewed_paths(base: str, head: str, look: Look) -> tuple[str, ...]:
     return (":(top)", *sorted({f":(top,exclude,literal){path}" for path in _own(changed, look)}))
 
 
-def _places(look: Look) -> list[str]:
+def _places(look: RepoReader) -> list[str]:
     """Where workflows keep their own record, for git."""
     return [f":(top,glob){path}" for path in (*look.own_paths, f"**/{RONDEL}{BELOW}")]
 
 
-def _own(changed: Sequence[str], look: Look) -> Iterator[str]:
+def _own(changed: Sequence[str], look: RepoReader) -> Iterator[str]:
     folders = set[str]()
     whole = tuple(path.removesuffix("**") for path in look.own_paths if path.endswith(BELOW))
     partly = {RONDEL, *(path.rpartition("/")[2] for path in look.own_paths if not path.endswith(BELOW))}
@@ -120,7 +120,7 @@ def _own(changed: Sequence[str], look: Look) -> Iterator[str]:
             yield from (f"{folder}/{name}" for name in partly)
 
 
-def shipped(pins: Pins, look: Look) -> frozenset[str]:
+def shipped(pins: Pins, look: RepoReader) -> frozenset[str]:
     """The folders of review sessions that are part of a change."""
     if pins.given:
         return frozenset()
@@ -191,7 +191,7 @@ def _revision(text: str) -> str:
     return text
 
 
-def pin(target: Target, look: Look, *, given: str = "", dry: bool = False) -> Pins:
+def pin(target: Target, look: RepoReader, *, given: str = "", dry: bool = False) -> Pins:
     """The commits of a target, as they are now. `given` is the diff of a DIFF target.
 
     With `dry` the repository gets no object.
@@ -215,25 +215,25 @@ def pin(target: Target, look: Look, *, given: str = "", dry: bool = False) -> Pi
             return _pin_pr(target, look)
 
 
-def branch_of(look: Look) -> str:
+def branch_of(look: RepoReader) -> str:
     """The branch that is checked out; a detached HEAD has a name of its own."""
     name = branch_in(look.git("symbolic-ref", "--quiet", "HEAD", check=False))
     return name or f"detached-{look.git('rev-parse', '--short=8', 'HEAD', check=False).strip() or 'head'}"
 
 
-def _commit(revision: str, look: Look) -> str | None:
+def _commit(revision: str, look: RepoReader) -> str | None:
     spelled = f"{revision}^{{commit}}"
     return look.git("rev-parse", "--verify", "--quiet", END, spelled, check=False).strip() or None
 
 
-def _known(revision: str, look: Look) -> str:
+def _known(revision: str, look: RepoReader) -> str:
     found = _commit(revision, look)
     if found is None:
         raise UsageError(f"there is no commit {revision!r} here; see `git branch -a` and `git log`")
     return found
 
 
-def _fork(revision: str, head: str, look: Look) -> str:
+def _fork(revision: str, head: str, look: RepoReader) -> str:
     """Where `head` left `revision`."""
     other = _known(revision, look)
     base = look.git("merge-base", END, other, head, check=False).split()
@@ -242,7 +242,7 @@ def _fork(revision: str, head: str, look: Look) -> str:
     return base[0]
 
 
-def _default_base(head: str, look: Look) -> str:
+def _default_base(head: str, look: RepoReader) -> str:
     name = next((name for name in DEFAULT_BASES if _commit(name, look)), None)
     if name is None:
         return head
@@ -264,7 +264,7 @@ def _short(ref: str) -> str:
     return ref.removeprefix("refs/").removeprefix("heads/").removeprefix("remotes/")
 
 
-def _pin_range(target: Target, look: Look) -> Pins:
+def _pin_range(target: Target, look: RepoReader) -> Pins:
     head = _known(target.head, look)
     base = _fork(target.base, head, look) if target.since_fork else _known(target.base, look)
     is_branch = look.git("rev-parse", "--verify", "-q", f"refs/heads/{target.head}", check=False).strip()
@@ -310,12 +310,12 @@ git commit-tree --no-gpg-sign -p "$base" -m "uncommitted work under review" "$tr
 """
 
 
-def _unfiltered(look: Look) -> tuple[str, ...]:
+def _unfiltered(look: RepoReader) -> tuple[str, ...]:
     changed = look.git("diff-files", "--name-only", "-z", "--diff-filter=d").split("\0")
     return look.unfiltered([name for name in changed if name])
 
 
-def _snapshot(head: str, what: str, look: Look, left_out: Sequence[str] = (), *, dry: bool) -> str:
+def _snapshot(head: str, what: str, look: RepoReader, left_out: Sequence[str] = (), *, dry: bool) -> str:
     """A commit of the tracked files (`work`) or of what is staged (`index`)."""
     mode = "dry" if dry else "keep"
     specs = [f":(top,literal){name}" for name in left_out]
@@ -331,7 +331,7 @@ def _snapshot(head: str, what: str, look: Look, left_out: Sequence[str] = (), *,
     return lines[-1]
 
 
-def _pin_pr(target: Target, look: Look) -> Pins:
+def _pin_pr(target: Target, look: RepoReader) -> Pins:
     """The commits of a pull request. Without its base it would be judged by what is checked out."""
     fields = "number,headRefName,headRefOid,baseRefName,baseRefOid"
     shown = parse_json(_gh(look, "pr", "view", str(target.number), "--json", fields).encode())
@@ -351,7 +351,7 @@ def _pin_pr(target: Target, look: Look) -> Pins:
     return Pins((fork or [base])[0], head, branch, str(target), number=target.number)
 
 
-def _fetched(commit: str | None, ref: str, look: Look) -> str | None:
+def _fetched(commit: str | None, ref: str, look: RepoReader) -> str | None:
     """A commit that is here, or comes with a ref of `origin`; else it is asked for itself."""
     for wanted in (ref, commit):
         if commit is None or _commit(commit, look):
@@ -361,7 +361,7 @@ def _fetched(commit: str | None, ref: str, look: Look) -> str | None:
     return commit if commit and _commit(commit, look) else None
 
 
-def _gh(look: Look, *args: str) -> str:
+def _gh(look: RepoReader, *args: str) -> str:
     try:
         status, out, err = look.run(["gh", *args], timeout_s=120)
     except RondelError as e:

@@ -1,4 +1,4 @@
-"""The door of the task workflow: `rondel task …`."""
+"""The commands of the task workflow: `rondel task …`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TypeVar
 import click
 
 from rondel import paths
-from rondel.api import Hall, unclosable
 from rondel.cli.common import (
     emit,
     emit_json,
@@ -30,6 +29,7 @@ from rondel.model.plain import visible
 from rondel.model.refs import branch_in
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
+from rondel.project import Project, unclosable
 from rondel.workflows.task import files, ids, layout
 from rondel.workflows.task.analysing import Waiting, waiting_in
 from rondel.workflows.task.documents import draw
@@ -57,11 +57,11 @@ def session_option(function: F) -> F:
     return click.option("-s", "--session", help="The session; any unique part of its name will do.")(function)
 
 
-def _session(hall: Hall, name: str | None) -> SessionRef:
+def _session(project: Project, name: str | None) -> SessionRef:
     """The session that is meant: the one that is named, else the active one."""
     if name is None:
-        current = files.active(hall.root)
-        refs = hall.sessions("task")
+        current = files.active(project.root)
+        refs = project.sessions("task")
         if current is not None:
             return next(r for r in refs if r.id == current)
         begin = command_line("task", "start", OWN_WORDS)
@@ -70,40 +70,40 @@ def _session(hall: Hall, name: str | None) -> SessionRef:
         there = ", ".join(r.id for r in refs)
         switch = command_line("task", "switch", refs[-1].id)
         raise UsageError(f"no task session is active; `{begin}` begins one, `{switch}` takes it up: {there}")
-    return hall.find(name, "task")
+    return project.ref(name, "task")
 
 
-def _state(hall: Hall, ref: SessionRef) -> State:
-    state = hall.state(ref)
-    assert isinstance(state, State)  # noqa: S101 - the hall serves every workflow
+def _state(project: Project, ref: SessionRef) -> State:
+    state = project.state(ref)
+    assert isinstance(state, State)  # noqa: S101 - the project serves every workflow
     return state
 
 
-def _redraw(hall: Hall, ref: SessionRef) -> None:
+def _redraw(project: Project, ref: SessionRef) -> None:
     """Make the generated documents show what the task files say."""
-    hall.change(ref, draw(_state(hall, ref)))
+    project.change(ref, draw(_state(project, ref)))
 
 
 # -- sessions -----------------------------------------------------------------------------
 
 
 @contextmanager
-def _others_at_rest(hall: Hall, ref: SessionRef | None = None) -> Iterator[None]:
+def _others_at_rest(project: Project, ref: SessionRef | None = None) -> Iterator[None]:
     """Nobody works on the active session while another one takes its place.
 
     There is one active session: whatever makes another one that pauses it. A run of it would
     come to its end as paused, without a word of why; so it is refused, as by any other command.
     """
-    active = files.active(hall.root)
-    current = next((r for r in hall.sessions("task") if r.id == active), None)
-    if current is None or current == ref or not hall.is_known(current):
+    active = files.active(project.root)
+    current = next((r for r in project.sessions("task") if r.id == active), None)
+    if current is None or current == ref or not project.is_known(current):
         yield
         return
-    if not paths.is_folder(hall.runtime(current)):
+    if not paths.is_folder(project.runtime(current)):
         yield
         return
     try:
-        lease = hall.hold(current)
+        lease = project.hold(current)
     except Held as e:
         stop = command_line("stop", current.name)
         raise Held(f"{e}. Another active session would pause it; wait for its end, or `{stop}`") from None
@@ -119,10 +119,10 @@ def _others_at_rest(hall: Hall, ref: SessionRef | None = None) -> Iterator[None]
 @json_option
 def start(topic: str, complexity: str, as_json: bool) -> None:
     """Start a session and make it the active one."""
-    hall = here()
-    with _others_at_rest(hall):
-        ref = files.start(hall.root, topic, Complexity(complexity), hall.claim, hall.is_known)
-    hall.begin(ref, new=True)
+    project = here()
+    with _others_at_rest(project):
+        ref = files.start(project.root, topic, Complexity(complexity), project.claim, project.is_known)
+    project.begin(ref, new=True)
     if as_json:
         emit({"session": ref.name, "path": ref.folder})
     else:
@@ -134,8 +134,8 @@ def start(topic: str, complexity: str, as_json: bool) -> None:
 @json_option
 def sessions(as_json: bool) -> None:
     """List the task sessions; * is the active one."""
-    hall = here()
-    rows = [(ref, _state(hall, ref)) for ref in hall.sessions("task")]
+    project = here()
+    rows = [(ref, _state(project, ref)) for ref in project.sessions("task")]
     if as_json:
         found = [
             {
@@ -143,7 +143,7 @@ def sessions(as_json: bool) -> None:
                 "status": str(s.status),
                 "active": s.is_marked,
                 "phase": str(s.phase),
-                "edits_lost": hall.summary(r).edits_lost is not None,
+                "edits_lost": project.summary(r).edits_lost is not None,
             }
             for r, s in rows
         ]
@@ -154,7 +154,7 @@ def sessions(as_json: bool) -> None:
     for ref, state in rows:
         done = f"{state.frontier.completed}/{len(state.graph.leaves)}"
         mark = "*" if state.is_marked else " "
-        status = f"{state.status}{' (edits lost)' if hall.summary(ref).edits_lost else ''}"
+        status = f"{state.status}{' (edits lost)' if project.summary(ref).edits_lost else ''}"
         click.echo(f"{mark} {ref.id}  {status}  {state.phase}  {done}  {state.session.project}")
 
 
@@ -162,11 +162,11 @@ def sessions(as_json: bool) -> None:
 @click.argument("name")
 def switch(name: str) -> None:
     """Make another session the active one."""
-    hall = here()
-    ref = hall.find(name, "task")
-    hall.require_known(ref)
-    with _others_at_rest(hall, ref):
-        before = files.switch(hall.root, ref.id, hall.is_known)
+    project = here()
+    ref = project.ref(name, "task")
+    project.require_known(ref)
+    with _others_at_rest(project, ref):
+        before = files.switch(project.root, ref.id, project.is_known)
     paused = f"; {before} is paused" if before and before != ref.id else ""
     say(f"{ref.id} is active{paused}")
 
@@ -175,11 +175,11 @@ def switch(name: str) -> None:
 @click.argument("name", required=False)
 def pause(name: str | None) -> None:
     """Pause a session: start nothing new; what is under way ends first."""
-    hall = here()
-    ref = _session(hall, name)
-    if hall.control(ref, "pause"):
+    project = here()
+    ref = _session(project, name)
+    if project.control(ref, "pause"):
         say("the run under way starts nothing new; what is under way ends first")
-    files.pause(hall.root, ref.id)
+    files.pause(project.root, ref.id)
     say(f"{ref.id} is paused; `{command_line('task', 'resume', ref.id)}` goes on")
 
 
@@ -188,28 +188,28 @@ def pause(name: str | None) -> None:
 @json_option
 def resume(name: str | None, as_json: bool) -> None:
     """Make a session the active one and go on with what was asked for last."""
-    hall = here()
-    ref = _session(hall, name or _only_paused(hall))
-    with hall.hold(ref) as lease:
-        with _others_at_rest(hall, ref):
-            files.switch(hall.root, ref.id, hall.is_known)
-        if _state(hall, ref).request.kind:
-            jobs = _jobs_asked_for(hall, ref)
-            run_session(hall, ref, as_json=as_json, agents_max=jobs, lease=lease)
+    project = here()
+    ref = _session(project, name or _only_paused(project))
+    with project.hold(ref) as lease:
+        with _others_at_rest(project, ref):
+            files.switch(project.root, ref.id, project.is_known)
+        if _state(project, ref).request.kind:
+            jobs = _jobs_asked_for(project, ref)
+            run_session(project, ref, as_json=as_json, agents_max=jobs, lease=lease)
     say(f"{ref.id} is active; nothing was asked of it yet: `rondel task run` runs its tasks")
 
 
-def _only_paused(hall: Hall) -> str | None:
+def _only_paused(project: Project) -> str | None:
     """The session that is meant where none is active: the one that is not over, if there is only one."""
-    if files.active(hall.root) is not None:
+    if files.active(project.root) is not None:
         return None
-    found = [r for r in hall.sessions("task") if not hall.summary(r).status.is_over]
+    found = [r for r in project.sessions("task") if not project.summary(r).status.is_over]
     return found[0].id if len(found) == 1 else None
 
 
-def _jobs_asked_for(hall: Hall, ref: SessionRef) -> int | None:
-    number = layout.latest_request(hall.files(ref).names(layout.REQUESTS))
-    body = hall.files(ref).json(f"{layout.REQUESTS}/request-{number}.json")
+def _jobs_asked_for(project: Project, ref: SessionRef) -> int | None:
+    number = layout.latest_request(project.files(ref).names(layout.REQUESTS))
+    body = project.files(ref).json(f"{layout.REQUESTS}/request-{number}.json")
     jobs = body.get("jobs") if isinstance(body, dict) else None
     return jobs if isinstance(jobs, int) and jobs > 0 else None
 
@@ -224,35 +224,35 @@ def complete(name: str | None, reason: str, session: str | None) -> None:
     Unfinished tasks of a session are named, and stay as they are. A task is completed by your
     word: the reason is recorded, its summary says so, and what waits for it may run.
     """
-    hall = here()
+    project = here()
     if name is not None and ids.numbers(name) is not None:
-        _declare(hall, _session(hall, session), name, reason)
+        _declare(project, _session(project, session), name, reason)
         return
     if reason:
         raise UsageError("--reason is for one task: rondel task complete IMPL-1 --reason WHY")
-    ref = _session(hall, name or session)
-    state = _state(hall, ref)
+    ref = _session(project, name or session)
+    state = _state(project, ref)
     open_tasks = [t for t in state.graph.leaves if state.tasks[t].status is not TaskStatus.COMPLETED]
-    with hall.hold(ref):
-        hall.check_branch(ref)
-        hall.change(ref, [files.end_word(hall.root, ref.id)])
-        files.complete(hall.root, ref.id)
+    with project.hold(ref):
+        project.check_branch(ref)
+        project.change(ref, [files.end_word(project.root, ref.id)])
+        files.complete(project.root, ref.id)
     say(f"{ref.id} is completed")
     for task_id in open_tasks:
         task = state.tasks[task_id]
         say(f"  unfinished: {task_id} ({task.status}) {task.title}")
 
 
-def _declare(hall: Hall, ref: SessionRef, task_id: str, reason: str) -> None:
+def _declare(project: Project, ref: SessionRef, task_id: str, reason: str) -> None:
     """A task is done because a person says so."""
-    state = _state(hall, ref)
-    leaf = _one_leaf(hall, ref, state, task_id)
+    state = _state(project, ref)
+    leaf = _one_leaf(project, ref, state, task_id)
     if state.tasks[leaf].status is TaskStatus.COMPLETED:
         raise NothingToDo(f"{leaf} is completed already; `rondel task reopen {leaf}` makes it due again")
     if not reason.strip():
         raise UsageError(f"say why it is done: rondel task complete {leaf} --reason WHY")
-    hall.change(ref, declared(state, leaf, hall.look.at, reason.strip()))
-    _redraw(hall, ref)
+    project.change(ref, declared(state, leaf, project.look.at, reason.strip()))
+    _redraw(project, ref)
     say(f"{leaf} is completed by your word; {layout.summary_file(leaf)} says so")
 
 
@@ -262,27 +262,27 @@ def _declare(hall: Hall, ref: SessionRef, task_id: str, reason: str) -> None:
 @session_option
 def reopen(task_ids: tuple[str, ...], reason: str, session: str | None) -> None:
     """Make completed or blocked tasks pending again, to be done anew; their summaries are kept aside."""
-    hall = here()
-    ref = _session(hall, session)
-    state = _state(hall, ref)
-    leaves = [_one_leaf(hall, ref, state, task_id) for task_id in task_ids]
+    project = here()
+    ref = _session(project, session)
+    state = _state(project, ref)
+    leaves = [_one_leaf(project, ref, state, task_id) for task_id in task_ids]
     for leaf in leaves:
         if state.tasks[leaf].stated in OPEN and leaf not in state.claims:
             raise NothingToDo(f"{leaf} is {state.tasks[leaf].status}; `rondel task run {leaf}` runs it")
     for leaf in dict.fromkeys(leaves):
-        hall.change(ref, reopened_by_person(state, leaf, hall.look.at, reason.strip()))
+        project.change(ref, reopened_by_person(state, leaf, project.look.at, reason.strip()))
         say(f"{leaf} is pending again; `rondel task run {leaf}` does it anew")
-    _redraw(hall, ref)
+    _redraw(project, ref)
 
 
-def _one_leaf(hall: Hall, ref: SessionRef, state: State, task_id: str) -> str:
+def _one_leaf(project: Project, ref: SessionRef, state: State, task_id: str) -> str:
     """The one task that is meant, which nobody works on now."""
     found = ids.finder(state.graph.order)(task_id) or task_id
     _known(state, found)
     if found in state.graph.children:
         under = ", ".join(state.graph.children[found])
         raise UsageError(f"{found} has subtasks; name one of these: {under}")
-    works = hall.summary(ref).status is Status.RUNNING
+    works = project.summary(ref).status is Status.RUNNING
     if works and state.tasks[found].stated is TaskStatus.ACTIVE:
         raise UsageError(f"{found} is being worked on; `rondel stop {ref.name}` first")
     return found
@@ -322,11 +322,11 @@ def add(
     as_json: bool,
 ) -> None:
     """Add one task."""
-    hall = here()
-    ref = _session(hall, session)
-    hall.require_known(ref)
+    project = here()
+    ref = _session(project, session)
+    project.require_known(ref)
     task_id = files.add(
-        hall.root,
+        project.root,
         ref,
         title,
         kind=kind,
@@ -337,7 +337,7 @@ def add(
         acceptance=acceptance,
         depends_on=depends_on,
     )
-    _redraw(hall, ref)
+    _redraw(project, ref)
     if as_json:
         emit({"session": ref.name, "task": task_id, "path": f"{ref.folder}/{layout.task_file(task_id)}"})
     else:
@@ -353,11 +353,11 @@ def add(
 @json_option
 def plan(text: str | None, source: Path | None, session: str | None, as_json: bool) -> None:
     """Let an agent propose tasks; they are checked before a file is written."""
-    hall = here()
-    ref = _session(hall, session)
+    project = here()
+    ref = _session(project, session)
     parts = [text or "", _text_of(source) if source else ""]
-    wanted = "\n\n".join(p for p in parts if p.strip()) or _state(hall, ref).session.project
-    _propose(hall, ref, {"kind": "plan", "text": wanted}, as_json=as_json)
+    wanted = "\n\n".join(p for p in parts if p.strip()) or _state(project, ref).session.project
+    _propose(project, ref, {"kind": "plan", "text": wanted}, as_json=as_json)
 
 
 @command.command()
@@ -367,15 +367,15 @@ def plan(text: str | None, source: Path | None, session: str | None, as_json: bo
 @json_option
 def breakdown(task_id: str, text: str, session: str | None, as_json: bool) -> None:
     """Let an agent divide a task into subtasks."""
-    hall = here()
-    ref = _session(hall, session)
-    state = _state(hall, ref)
+    project = here()
+    ref = _session(project, session)
+    state = _state(project, ref)
     task = _known(state, task_id)
     if task_id in state.graph.parent:
         raise UsageError(f"{task_id} is a subtask; there are two levels and no third")
     if task in (TaskStatus.COMPLETED, TaskStatus.ACTIVE):
         raise UsageError(f"{task_id} is {task}; only a task that has not begun can be divided")
-    _propose(hall, ref, {"kind": "breakdown", "task_id": task_id, "text": text}, as_json=as_json)
+    _propose(project, ref, {"kind": "breakdown", "task_id": task_id, "text": text}, as_json=as_json)
 
 
 @command.command()
@@ -385,15 +385,15 @@ def breakdown(task_id: str, text: str, session: str | None, as_json: bool) -> No
 @json_option
 def replan(task_id: str, text: str, session: str | None, as_json: bool) -> None:
     """Let an agent write a task anew; it is then due again."""
-    hall = here()
-    ref = _session(hall, session)
-    state = _state(hall, ref)
+    project = here()
+    ref = _session(project, session)
+    state = _state(project, ref)
     _known(state, task_id)
     if task_id in state.graph.children:
         raise UsageError(
             f"{task_id} has subtasks; plan one of these anew: {', '.join(state.graph.children[task_id])}"
         )
-    _propose(hall, ref, {"kind": "replan", "task_id": task_id, "text": text}, as_json=as_json)
+    _propose(project, ref, {"kind": "replan", "task_id": task_id, "text": text}, as_json=as_json)
 
 
 def _known(state: State, task_id: str) -> TaskStatus:
@@ -407,12 +407,12 @@ def _known(state: State, task_id: str) -> TaskStatus:
     return derived_status(state.graph, state.tasks, task_id)
 
 
-def _propose(hall: Hall, ref: SessionRef, request: dict[str, object], *, as_json: bool) -> None:
-    with hall.hold(ref) as lease:
-        known = hall.begin(ref, lease)
-        base = home(hall.look, known.onto or known.branch, known.base)
-        hall.ask_for(ref, {**request, "base": base}, lease)
-        run_session(hall, ref, as_json=as_json, lease=lease)
+def _propose(project: Project, ref: SessionRef, request: dict[str, object], *, as_json: bool) -> None:
+    with project.hold(ref) as lease:
+        known = project.begin(ref, lease)
+        base = home(project.look, known.onto or known.branch, known.base)
+        project.ask_for(ref, {**request, "base": base}, lease)
+        run_session(project, ref, as_json=as_json, lease=lease)
 
 
 @command.command()
@@ -427,34 +427,36 @@ def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | 
     A task that failed is tried again from its first step; one that a person blocked only when
     it is named.
     """
-    hall = here()
-    ref = _session(hall, session)
+    project = here()
+    ref = _session(project, session)
     for task_id in task_ids:
-        _known(_state(hall, ref), task_id)
-    _need_sandbox(hall)
-    with hall.hold(ref) as lease:
-        _refuse_unusable(_state(hall, ref), task_ids)
-        _say_where(hall, ref, hall.begin(ref, lease))
-        hall.check_branch(ref)
-        _reopen(hall, ref, task_ids)
-        state = _state(hall, ref)
+        _known(_state(project, ref), task_id)
+    _need_sandbox(project)
+    with project.hold(ref) as lease:
+        _refuse_unusable(_state(project, ref), task_ids)
+        _say_where(project, ref, project.begin(ref, lease))
+        project.check_branch(ref)
+        _reopen(project, ref, task_ids)
+        state = _state(project, ref)
         _refuse_nothing(state, task_ids)
-        if hall.settings("task")["trust_commands"]:
-            _allow(hall, _commands(state))
-        hall.ask_for(ref, {"kind": "run", "tasks": list(task_ids), "jobs": jobs}, lease)
-        run_session(hall, ref, as_json=as_json, agents_max=jobs, wait=wait, lease=lease)
+        if project.settings("task")["trust_commands"]:
+            _allow(project, _commands(state))
+        project.ask_for(ref, {"kind": "run", "tasks": list(task_ids), "jobs": jobs}, lease)
+        run_session(project, ref, as_json=as_json, agents_max=jobs, wait=wait, lease=lease)
 
 
-def _reopen(hall: Hall, ref: SessionRef, task_ids: tuple[str, ...]) -> None:
+def _reopen(project: Project, ref: SessionRef, task_ids: tuple[str, ...]) -> None:
     """Make named tasks that failed due again."""
-    state = _state(hall, ref)
+    state = _state(project, ref)
     for task_id in task_ids:
         _known(state, task_id)
         for leaf in state.graph.leaves_of(task_id):
             task = state.tasks[leaf]
             named = state.summary_of(leaf) is not None
             if task.status is TaskStatus.BLOCKED or (task.status is TaskStatus.COMPLETED and not named):
-                hall.change(ref, reopened(state, leaf, hall.look.at, f"tried again after: {task.error}"))
+                project.change(
+                    ref, reopened(state, leaf, project.look.at, f"tried again after: {task.error}")
+                )
 
 
 def _open_leaves(state: State, task_ids: tuple[str, ...]) -> list[str]:
@@ -489,26 +491,28 @@ def _refuse_nothing(state: State, task_ids: tuple[str, ...]) -> None:
         raise NothingToDo("every task is completed; `rondel task complete` ends the session")
 
 
-def _say_where(hall: Hall, ref: SessionRef, known: Identity) -> None:
+def _say_where(project: Project, ref: SessionRef, known: Identity) -> None:
     """Say where the work goes when that is not where HEAD is; there must be a branch for it to go to."""
-    target = _state(hall, ref).target
+    target = _state(project, ref).target
     if target is None:
         raise UsageError(
             f"{ref.name} was begun on no branch; name the one that its work should go to: "
             f"`rondel run {ref.name} --onto BRANCH`"
         )
-    here_now = branch_in(hall.look.git("symbolic-ref", "--quiet", "HEAD", check=False))
+    here_now = branch_in(project.look.git("symbolic-ref", "--quiet", "HEAD", check=False))
     if here_now != target:
         chosen = "as you chose" if known.onto else "where the session was begun"
         say(f"the work goes to {target}, {chosen}; HEAD is on {here_now or 'no branch'}")
 
 
-def _need_sandbox(hall: Hall) -> None:
+def _need_sandbox(project: Project) -> None:
     """UsageError where steps are to run without a network, and nothing here can hold them to that."""
-    if not (hall.settings("task")["sandbox"] or hall.config.workspaces.sandbox):
+    if not (project.settings("task")["sandbox"] or project.config.workspaces.sandbox):
         return
     why = (
-        "it is switched off ([sandbox] mode, RONDEL_SANDBOX)" if hall.sandbox_mode == "none" else unclosable()
+        "it is switched off ([sandbox] mode, RONDEL_SANDBOX)"
+        if project.sandbox_mode == "none"
+        else unclosable()
     )
     if why:
         raise UsageError(f"a sandbox is asked for ([task] sandbox), and there is none: {why}")
@@ -523,8 +527,8 @@ def _commands(state: State) -> list[Waiting]:
     return waiting_in(tasks, state.allowed)
 
 
-def _allow(hall: Hall, commands: list[Waiting]) -> int:
-    return hall.allow({one.digest: one.command for one in commands})
+def _allow(project: Project, commands: list[Waiting]) -> int:
+    return project.allow({one.digest: one.command for one in commands})
 
 
 @command.command()
@@ -536,9 +540,9 @@ def allow(everything: bool, session: str | None) -> None:
     A permission is for the exact text of a command in this repository. It is kept in your
     own state folder.
     """
-    hall = here()
-    ref = _session(hall, session)
-    found = _commands(_state(hall, ref))
+    project = here()
+    ref = _session(project, session)
+    found = _commands(_state(project, ref))
     if not found:
         say("every command is allowed")
         return
@@ -548,8 +552,8 @@ def allow(everything: bool, session: str | None) -> None:
         say(f"{len(found)} commands are not allowed; `rondel task allow --all` allows what is listed here")
         sys.exit(3)
     if everything or click.confirm(f"Allow these {len(found)} commands?"):
-        say(f"allowed: {_allow(hall, found)}")
-        say(f"next: {hall.summary(ref).next}")
+        say(f"allowed: {_allow(project, found)}")
+        say(f"next: {project.summary(ref).next}")
     else:
         sys.exit(3)
 
@@ -564,15 +568,15 @@ def _visible(text: str) -> str:
 @json_list_option
 def validate(session: str | None, as_json: bool) -> None:
     """Check the task files against the integrity rules."""
-    hall = here()
-    ref = _session(hall, session)
-    state = _state(hall, ref)
+    project = here()
+    ref = _session(project, session)
+    state = _state(project, ref)
     found = [
         {"file": f, "rule": "required-fields", "message": f"{f} cannot be read: it is not a JSON object"}
         for f in state.unread.values()
     ]
     found += [{"file": f.file, "rule": f.rule, "message": f.message} for f in state.violations]
-    summary = hall.summary(ref)
+    summary = project.summary(ref)
     lost = summary.edits_lost
     found += [{"file": lost.file, "rule": lost.rule, "message": lost.message}] if lost else []
     if as_json:
@@ -602,9 +606,9 @@ def _text_of(source: Path) -> str:
 @session_option
 def todo(session: str | None) -> None:
     """Draw the list of tasks anew and print it."""
-    hall = here()
-    ref = _session(hall, session)
-    _redraw(hall, ref)
-    click.echo(paths.read(hall.root / ref.folder / layout.TODO).decode(errors="replace"), nl=False)
-    if lost := hall.summary(ref).edits_lost:
+    project = here()
+    ref = _session(project, session)
+    _redraw(project, ref)
+    click.echo(paths.read(project.root / ref.folder / layout.TODO).decode(errors="replace"), nl=False)
+    if lost := project.summary(ref).edits_lost:
         say(f"{ref.name}: {lost.message}; `{command_line('status', ref.name)}` says what to do")

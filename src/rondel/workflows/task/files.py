@@ -18,7 +18,7 @@ from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
 from rondel.store import disk, documents, files, ours
-from rondel.store.changes import carry_out
+from rondel.store.changes import write_changes
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import write_ours
 from rondel.workflows.task import documents as views
@@ -158,7 +158,7 @@ def complete(root: Path, session_id: str) -> None:
         body["status"] = str(SessionStatus.COMPLETED)
         return body
 
-    carry_out(root / layout.HOME / session_id, [Edit(layout.SESSION, change)])
+    write_changes(root / layout.HOME / session_id, [Edit(layout.SESSION, change)])
     _remove_marker(root, session_id)
 
 

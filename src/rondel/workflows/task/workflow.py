@@ -18,9 +18,9 @@ from rondel.model.workflow import (
     NOTHING_GIVEN,
     Edited,
     Given,
-    Look,
     Mark,
     Repairs,
+    RepoReader,
     SessionRef,
     Step,
     Workflow,
@@ -78,7 +78,7 @@ class TaskWorkflow(Workflow[State]):
         return state is None or state.request.kind == "run"
 
     @override
-    def brings(self, state: State | None, given: Given, look: Look) -> Iterable[Brought]:
+    def brings(self, state: State | None, given: Given, look: RepoReader) -> Iterable[Brought]:
         return reading.old_checks(state.files, given) if state is not None else ()
 
     @override

@@ -1,4 +1,4 @@
-"""THE HALL: open, start, run, decide, watch. Every door goes through it."""
+"""PROJECT: one repository and its sessions. Every command goes through it."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
 from rondel.engine.judged import at_base, touches
 from rondel.engine.ledger import usage_of
-from rondel.engine.look import RepositoryLook
+from rondel.engine.look import DiskReader
 from rondel.engine.lost import lost
 from rondel.engine.notes import HEARTBEAT
 from rondel.engine.onto import move_onto, own_branch
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
-from rondel.engine.run import Wish, run
+from rondel.engine.run import RunOptions, run
 from rondel.engine.session import Session, new_identity, newer_documents, restored
 from rondel.errors import ConfigError, GitError, MachineTrouble, NeedsConsent, RondelError, UsageError
 from rondel.installed import AnyWorkflow
@@ -89,7 +89,7 @@ from rondel.trust.sessions import BEGUN, Sessions
 SCHEMA_VERSION = 1
 ENDING_S = 2.0  # longer than a driver holds a session after it looked for the last time
 BESIDE_MAX = 500  # files beside the scripts of an agent
-Confirm = Callable[["Hall", SessionRef], bool]
+Confirm = Callable[["Project", SessionRef], bool]
 
 
 def now() -> datetime:
@@ -97,7 +97,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class Hall:
+class Project:
     """One repository and everything in it."""
 
     def __init__(
@@ -117,18 +117,18 @@ class Hall:
         self._trust = trust
         self._change: tuple[str, str] | None = None  # base and head of the change that is judged
         self._instead: Mapping[str, bytes] = {}  # the settings of a change's base, while it is judged
-        self.look = RepositoryLook(root, now, self.admits, self._own_folder, self._own_paths)
+        self.look = DiskReader(root, now, self.admits, self._own_folder, self._own_paths)
         self.ask = Workers(lambda: (self._own_work_folder / "workers", self.box))
         self.asked = set[str]()  # digests of what the person was asked about in this process
-        self.confirm: Confirm = lambda _hall, _ref: False  # asks the person whether to adopt a session
+        self.confirm: Confirm = lambda _project, _ref: False  # asks the person whether to adopt a session
         self._known = Sessions(root)
         if (folders := consents.git_folders(root)) is not None:
             ask_about(folders[1].resolve(), lambda *words: self.admits(brought_git(*words)))
         self._put_back: dict[SessionRef, list[Restored]] = {}  # by adopting; the run that follows says so
 
     @classmethod
-    def open(cls, cwd: Path) -> Hall:
-        """The hall of the repository that `cwd` is in."""
+    def find(cls, cwd: Path) -> Project:
+        """The project of the repository that `cwd` is in."""
         for folder in (cwd, *cwd.parents):
             if (folder / ".git").is_file() or (folder / ".git/HEAD").exists():
                 return cls(folder)
@@ -397,7 +397,7 @@ class Hall:
         names = [workflow] if workflow else self.workflow_names()
         return [ref for name in names for ref in self.workflow(name).sessions(repo)]
 
-    def find(self, name: str | None, workflow: str | None = None, *, looking: bool = False) -> SessionRef:
+    def ref(self, name: str | None, workflow: str | None = None, *, looking: bool = False) -> SessionRef:
         """A session by any unique part of its name; without one, the only active one.
 
         Who is only `looking` may mean one that is over, where none is active.
@@ -698,7 +698,7 @@ class Hall:
         """
         self.require_known(ref)
         session = self.session(ref)
-        wrote, kept = session.carry_out(changes, seen or {}, None)
+        wrote, kept = session.apply_changes(changes, seen or {}, None)
         if changes:
             session.note("changed", {"files": wrote})
         for one in kept:
@@ -835,7 +835,7 @@ class Hall:
         limits = self.config.limits
         if agents_max is not None:
             limits = limits.model_copy(update={"agents_max": agents_max})
-        wish = Wish(wait=wait, redo=redo, retry=retry, unpark=unpark, say=say)
+        wish = RunOptions(wait=wait, redo=redo, retry=retry, unpark=unpark, say=say)
         with lease or self.hold(ref) as held, closing(self.ask):
             return run(session, self._tools, limits, wish, held, view)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.doors import RONDEL, reviewed, rondel
+from support.cli import RONDEL, reviewed, rondel
 
 
 def test_the_version_is_one_line(repo, env):

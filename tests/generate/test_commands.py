@@ -13,9 +13,9 @@ from generate_java import FILES
 from generate_scene import FAIL, FULL, PASS, Scene, blocks, repo
 from harness import git
 
-from rondel.api import Hall
 from rondel.cli.main import main
 from rondel.model.digests import digest
+from rondel.project import Project
 from rondel.workflows.generate.commands import command
 from support.follow import follow
 
@@ -260,8 +260,8 @@ class TestSettings:
         assert person.rondel("run", name)[0] == 3
         plan = person.root / f".aiwf/sessions/{name}/domain/plan.md"
         assert plan.read_text() == "# A plan by generate.domain.plan\n"
-        here = Hall(person.root)
-        request = here.state(here.find(name)).request
+        here = Project(person.root)
+        request = here.state(here.ref(name)).request
         assert request.iterations_max == 2
         assert request.limit_of("tests", "iterations_max", 0) == 5
 
