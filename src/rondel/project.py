@@ -22,19 +22,11 @@ import platformdirs
 
 from rondel import config as settings
 from rondel import installed, paths
-from rondel.agents import reaper, roster
+from rondel.agents import roster
 from rondel.agents.base import Agent
-from rondel.agents.branches import Branches
-from rondel.agents.clone import object_folders
-from rondel.agents.git import Git
-from rondel.agents.gitconfig import ask_about
-from rondel.agents.restore import cut_short, restore
 from rondel.agents.settings import AgentSettings
 from rondel.agents.words import by_no_link, pinned, pinned_words, run_in
 from rondel.agents.workers import Workers
-from rondel.agents.workspaces import Conflict as Conflict
-from rondel.agents.workspaces import Workspaces
-from rondel.agents.worktrees import Worktrees
 from rondel.engine import control
 from rondel.engine.adoption import adopt, claims
 from rondel.engine.branch import Loss, loss_of, see_branch
@@ -66,6 +58,15 @@ from rondel.model.snapshot import Snapshot
 from rondel.model.summary import FOREIGN_SESSION, Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
+from rondel.processes import reaper
+from rondel.repo.branches import Branches
+from rondel.repo.clone import object_folders
+from rondel.repo.config import ask_about
+from rondel.repo.git import Git
+from rondel.repo.restore import cut_short, restore
+from rondel.repo.workspaces import Conflict as Conflict
+from rondel.repo.workspaces import Workspaces
+from rondel.repo.worktrees import Worktrees
 from rondel.sandbox.box import VARIABLE as SANDBOX_VARIABLE
 from rondel.sandbox.box import Box, held, holds, own_places
 from rondel.sandbox.box import mode as sandbox_mode

@@ -3,8 +3,6 @@
 import json
 import sys
 
-from agents_support import TAG, fake
-
 from rondel.agents.base import Request
 from rondel.agents.checks import ChecksAgent, Run
 from rondel.agents.command import CommandAgent
@@ -13,6 +11,7 @@ from rondel.agents.mock import MockAgent
 from rondel.agents.settings import AgentSettings
 from rondel.errors import RondelError
 from rondel.testing.conformance import Conformance
+from support.children import TAG, fake
 
 ECHO = "import sys; print('you said', sys.stdin.read().split()[-1])"
 

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rondel.agents.command import CommandAgent
-from rondel.agents.process import clean_env, output
 from rondel.agents.roster import build
 from rondel.agents.settings import AgentSettings
-from rondel.agents.workspaces import Workspaces
 from rondel.errors import RondelError
+from rondel.processes.runner import clean_env, output
+from rondel.repo.workspaces import Workspaces
 from rondel.sandbox import box, landlock, namespaces, proxy
 from rondel.sandbox.box import Box, Confined
 from rondel.sandbox.hosts import Target, target
@@ -246,7 +246,7 @@ def test_a_child_that_cannot_enter_does_not_run(cwd):
     script = f"""
 import asyncio, sys
 from pathlib import Path
-from rondel.agents.process import Child, clean_env, output, run
+from rondel.processes.runner import Child, clean_env, output, run
 from rondel.sandbox.box import Box, Confined
 child = Child(("touch", "{cwd}/ran"), Path("{cwd}"), clean_env(), Path("{cwd.parent}/spool"),
     confined=Confined(Box(network="none"), writes=True))

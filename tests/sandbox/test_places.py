@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.agents.process import clean_env
+from rondel.processes.runner import clean_env
 from rondel.sandbox import box, places
 
 NAME = st.sampled_from(["a", "b", "c", ".d"])

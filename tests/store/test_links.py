@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import rondel
 from rondel import paths
-from rondel.agents import reaper
 from rondel.errors import DamagedFile, RondelError
 from rondel.model.changes import Append, Aside, Edit, Keep, Write
+from rondel.processes import reaper
 from rondel.store import disk, documents, files, lease, logs, ours
 from rondel.store.changes import write_changes
 from rondel.store.journal import Journal

@@ -26,8 +26,8 @@ from task_support import (
 )
 
 from rondel.agents.base import Reply
-from rondel.agents.checkout import NOTE
 from rondel.model.outcomes import Ended
+from rondel.repo.checkout import NOTE
 from rondel.testing.faults import die_after
 from rondel.testing.kills import Trial, content, killed_and_resumed, sweep, undisturbed
 from rondel.workflows.task import layout

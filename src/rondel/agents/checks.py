@@ -18,10 +18,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.process import Child, Exit, Reason, clean_env, output, run
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError, RondelError
 from rondel.model.outcomes import Ended
+from rondel.processes.runner import Child, Exit, Reason, clean_env, output, run
 
 GROUP = "rondel.analysers"
 OUTPUT_MAX = 20_000_000

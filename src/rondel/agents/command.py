@@ -14,13 +14,13 @@ from dataclasses import replace
 
 from rondel.agents.base import Beat, Reply, Request
 from rondel.agents.endings import cut_short, failed_status, with_refused
-from rondel.agents.process import Child, Exit, answered, clean_env, output, plain, run, tail
 from rondel.agents.settings import AgentSettings
-from rondel.agents.stream import count, decode, money
+from rondel.agents.vendors.stream import count, decode, money
 from rondel.agents.words import by_no_link, is_line, loads_modules, pinned
 from rondel.errors import ConfigError
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.times import parse_time
+from rondel.processes.runner import Child, Exit, answered, clean_env, output, plain, run, tail
 from rondel.sandbox.box import OURS, hint
 from rondel.sandbox.hosts import configured, lines
 

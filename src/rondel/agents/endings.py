@@ -6,8 +6,8 @@ import signal
 from pathlib import Path
 
 from rondel.agents.base import Clocks, Reply
-from rondel.agents.process import Exit, Reason, plain, tail
 from rondel.model.outcomes import Ended
+from rondel.processes.runner import Exit, Reason, plain, tail
 
 
 def cut_short(ended: Exit, clocks: Clocks, spool: Path) -> Reply | None:

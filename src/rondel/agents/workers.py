@@ -25,13 +25,13 @@ from pathlib import Path
 
 from rondel import paths
 from rondel.agents.checks import MEMORY_MAX, OURS, limited
-from rondel.agents.leftovers import end_leftovers
-from rondel.agents.process import HARD_S, Child, clean_env, finished, plain, prepare, start, tail, tell
 from rondel.errors import RondelError
 from rondel.model import jsons
 from rondel.model.digests import digest
 from rondel.model.trouble import machine
 from rondel.model.workers import Program, Read, nothing_to_read
+from rondel.processes.leftovers import end_leftovers
+from rondel.processes.runner import HARD_S, Child, clean_env, finished, plain, prepare, start, tail, tell
 from rondel.sandbox.box import Box, Confined, Kind
 
 ANSWER_S = 30.0  # for one question, with what is read for it

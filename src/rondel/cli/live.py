@@ -17,13 +17,13 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from rondel.agents.process import plain
 from rondel.cli.screen import PlainConsole
 from rondel.engine.driver import View
 from rondel.engine.ledger import Ledger, usage_json
 from rondel.engine.notes import RunningAction
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.summary import Summary
+from rondel.processes.runner import plain
 
 _RULE = re.compile(r"([=\-_*#~])\1{4,}")
 QUIET_S = 2  # after this long without output the view says for how long

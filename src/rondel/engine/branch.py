@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rondel.agents.branches import Back, Branches, Expected, Lost
-from rondel.agents.workspaces import Workspaces
 from rondel.engine.session import Session
 from rondel.errors import GitError
 from rondel.model.commands import command_line
 from rondel.model.identity import Identity
 from rondel.model.summary import EDITS_LOST, Problem
 from rondel.model.workflow import SessionRef, Workflow
+from rondel.repo.branches import Back, Branches, Expected, Lost
+from rondel.repo.workspaces import Workspaces
 
 SHOWN_MAX = 10
 Say = Callable[[str, dict[str, object]], None]

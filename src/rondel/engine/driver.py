@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from rondel.agents import process
 from rondel.agents.base import Beat, Reply
 from rondel.agents.settings import AgentSettings
 from rondel.config import Limits
@@ -35,6 +34,7 @@ from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
 from rondel.model.workflow import Step
+from rondel.processes import runner
 from rondel.store.lease import Lease
 from rondel.store.written import Kept
 
@@ -143,7 +143,7 @@ class Driver(Generic[S]):
         self._session.guard(self._say)
         for done in await asyncio.to_thread(self._tools.workspaces.restore):
             self._note("put-right", message=done.words)
-        process.end_leftovers(self._session.run / "spool")
+        runner.end_leftovers(self._session.run / "spool")
         self._session.watch_no_more()  # of a driver that died: what was written since waits for the person
         await self._sweep()
         self._settle_open_tries()

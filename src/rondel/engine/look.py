@@ -9,12 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rondel import paths
-from rondel.agents.git import Git, NotAValue
-from rondel.agents.process import clean_env
 from rondel.errors import GitError, MachineTrouble, RondelError
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.refs import END
 from rondel.model.trouble import machine, trouble
+from rondel.processes.runner import clean_env
+from rondel.repo.git import Git, NotAValue
 from rondel.store import files
 
 GIT_S = 120

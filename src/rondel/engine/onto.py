@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rondel.agents.branches import Branches
-from rondel.agents.edits import TRAILER
 from rondel.engine.branch import accepted
 from rondel.engine.session import Session
 from rondel.errors import UsageError
 from rondel.model.refs import END, is_branch
 from rondel.model.workflow import RepoReader
+from rondel.repo.branches import Branches
+from rondel.repo.edits import TRAILER
 from rondel.store.lease import Lease
 
 SHOWN_MAX = 10

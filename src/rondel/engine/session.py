@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from rondel import paths
-from rondel.agents import reaper
 from rondel.engine.ledger import Ledger
 from rondel.engine.lost import identity_in_commits
 from rondel.errors import LostLease, NeedsConsent, NewerFile, RondelError
@@ -28,6 +27,7 @@ from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
 from rondel.model.workflow import NOTHING_GIVEN, Given, Mark, RepoReader, SessionRef, Workflow
 from rondel.model.written import WRITTEN
+from rondel.processes import reaper
 from rondel.store import documents, files, ours
 from rondel.store.committed import Committed
 from rondel.store.journal import Journal

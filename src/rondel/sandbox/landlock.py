@@ -1,7 +1,7 @@
 """Landlock: the kernel holds a process, and all that it starts, to a list of paths. No root, no dependency.
 
 A ruleset is made by the driver and passed on as an open file; the forked child enters it before it
-becomes its program (`rondel.agents.reaper`). What is not on the list cannot be opened; a path on it
+becomes its program (`rondel.processes.reaper`). What is not on the list cannot be opened; a path on it
 counts with everything below it.
 """
 
