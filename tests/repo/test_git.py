@@ -562,7 +562,7 @@ def test_a_call_starts_no_second_process(repo, monkeypatch):
 
 
 SOURCE = Path(rondel.__file__).parent
-STARTERS = {"agents/git.py", "agents/gitconfig.py", "testing/kills.py"}  # the last as a person would
+STARTERS = {"repo/git.py", "repo/config.py", "testing/kills.py"}  # the last as a person would
 
 
 def test_git_is_started_in_one_place():
