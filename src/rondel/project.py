@@ -63,7 +63,7 @@ from rondel.repo.branches import Branches
 from rondel.repo.clone import object_folders
 from rondel.repo.config import ask_about
 from rondel.repo.git import Git
-from rondel.repo.restore import cut_short, restore
+from rondel.repo.moves import cut_short, restore
 from rondel.repo.workspaces import Conflict as Conflict
 from rondel.repo.workspaces import Workspaces
 from rondel.repo.worktrees import Worktrees

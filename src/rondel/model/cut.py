@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 HEAD = 200
 
 
@@ -17,3 +19,9 @@ def one_line(text: str, length_max: int = 200) -> str:
     """Text from a file as one line of bounded length that can end no quotation."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split()).replace('"', "'")
     return line if len(line) <= length_max else line[: length_max - 1] + "…"
+
+
+def first_few(words: Sequence[str], count_max: int, between: str = ", ") -> str:
+    """As many of the words as a person reads, and how many more there are."""
+    more = f" and {len(words) - count_max} more" if len(words) > count_max else ""
+    return between.join(words[:count_max]) + more

@@ -16,12 +16,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rondel.errors import GitError, NewerFile
-from rondel.model import jsons
+from rondel.errors import GitError
 from rondel.model.trouble import machine
-from rondel.model.versions import VERSION, message, newer
 from rondel.repo.git import Git
-from rondel.repo.worktrees import sync_folder, write_note
+from rondel.repo.worktrees import read_note, sync_folder, write_note
 
 MOVES = "moves"  # the lock of everything here: one move at a time in a repository
 BUSY_S = 5.0  # for which a git of the person's own is waited for
@@ -101,17 +99,11 @@ class Checkout:
         """The move that was begun here and has not come to its end."""
         file = self.git_dir / NOTE
         try:
-            with machine("read", file):
-                found = jsons.load(file.read_bytes())
+            found = read_note(file)
+            return Move(found["ref"], found["before"], found["after"])
         except FileNotFoundError:
             return None
-        except (OSError, ValueError):
-            found = None
-        if (version := newer(found)) is not None:
-            raise NewerFile(message(str(file), version, VERSION))
-        try:
-            return Move(found["ref"], found["before"], found["after"])
-        except (KeyError, TypeError) as e:
+        except (OSError, ValueError, TypeError, KeyError) as e:
             raise GitError(
                 f"{file} cannot be read; git was cut off in {self.folder}: put its files right, then "
                 f"rm {quoted(file)}"

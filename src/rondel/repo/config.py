@@ -19,7 +19,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from rondel import paths
 from rondel.errors import GitError, MachineTrouble
 from rondel.model.trouble import trouble
 
@@ -198,7 +197,7 @@ def _look(folder: Path, git_dir: Path | None, env: Mapping[str, str]) -> _Known:
         entries = _said_here(folder, env)
         _refuse_unread(folder, git_dir, entries, read)
         own = tuple((entry.key, entry.value) for entry in entries if entry.scope in ("global", "system"))
-        found = _overriding(keys, own, env, admits) if _is_of_interest(keys) else Overrides()
+        found = _overriding(keys, own, env, admits)
         states_now = _states((*read, *_persons(env)), env)
         known = _Known(states_now, read, keys, found, _drivers(own), _admitted(keys, admits))
         if states == _states(files, env):  # else they changed while they were read
@@ -268,30 +267,6 @@ def _named(file: Path, prefix: str) -> Path | None:
     return file.parent / name if name else None
 
 
-def endless(folder: Path, configs: Iterable[Path]) -> Path | None:
-    """A pipe or a device where git reads a file, which it would never end to do; None where there is none.
-
-    In a git folder that is any file, in the working tree those that git has names for.
-    """
-    own = dict.fromkeys(file.parent for file in configs)
-    places = ((at, "") for at in own if at.is_dir())
-    for place, start in (*places, (folder, ".git"), (folder, ".mailmap")):
-        for here, folders, names in paths.walk(place):
-            folders[:] = [name for name in folders if not start or name != ".git"]
-            for name in names:
-                if name.startswith(start) and not _is_regular(Path(here, name)):
-                    return Path(here, name)
-    return None
-
-
-def _is_regular(file: Path) -> bool:
-    """Whether this is a file, or a link to nothing."""
-    try:
-        return stat.S_ISREG(file.stat().st_mode)
-    except OSError:
-        return True
-
-
 # -- reading ------------------------------------------------------------------------------------
 
 
@@ -344,13 +319,8 @@ def _read(file: Path, env: Mapping[str, str]) -> Entries:
         return ()
     if not stat.S_ISREG(info.st_mode):
         raise GitError(f"{file} is no regular file; git is not started with such a configuration")
-    return _listed(["--file", str(file), "--no-includes"], Path("/"), env)
-
-
-def _listed(options: list[str], folder: Path, env: Mapping[str, str]) -> Entries:
-    """The keys that `git config --list` names in a file."""
-    words = (os.fsdecode(entry).partition("\n") for entry in _list(options, folder, env) if entry)
-    return tuple((key, value) for key, _, value in words)
+    entries = _list(["--file", str(file), "--no-includes"], Path("/"), env)
+    return tuple(entry.partition("\n")[::2] for entry in entries if entry)
 
 
 class _Entry(NamedTuple):
@@ -364,9 +334,7 @@ class _Entry(NamedTuple):
 
 def _said_here(folder: Path, env: Mapping[str, str]) -> list[_Entry]:
     """Everything that counts as configuration for git in this folder."""
-    words = [
-        os.fsdecode(word) for word in _list(["--show-scope", "--show-origin", "--includes"], folder, env)
-    ]
+    words = _list(["--show-scope", "--show-origin", "--includes"], folder, env)
     found = zip(words[::3], words[1::3], words[2::3], strict=False)
     return [
         _Entry(scope, origin.removeprefix("file:"), *entry.partition("\n")[::2])
@@ -374,9 +342,8 @@ def _said_here(folder: Path, env: Mapping[str, str]) -> list[_Entry]:
     ]
 
 
-def _list(options: list[str], folder: Path, env: Mapping[str, str]) -> list[bytes]:
-    argv = ["git", "config", *options, "--list", "-z"]
-    return _said(argv, folder, env).split(b"\0")
+def _list(options: list[str], folder: Path, env: Mapping[str, str]) -> list[str]:
+    return _said(["git", "config", *options, "--list", "-z"], folder, env).split("\0")
 
 
 def not_started(folder: Path, error: OSError) -> GitError | MachineTrouble:
@@ -388,7 +355,7 @@ def not_started(folder: Path, error: OSError) -> GitError | MachineTrouble:
     return GitError(f"git cannot run in {folder}: {error.strerror}")
 
 
-def _said(argv: list[str], folder: Path, env: Mapping[str, str]) -> bytes:
+def _said(argv: list[str], folder: Path, env: Mapping[str, str]) -> str:
     try:
         done = subprocess.run(
             argv, cwd=folder, env=dict(env), capture_output=True, timeout=READ_S, check=False
@@ -399,13 +366,13 @@ def _said(argv: list[str], folder: Path, env: Mapping[str, str]) -> bytes:
         raise GitError(f"git did not read its configuration within {READ_S:g} s in {folder}") from e
     if done.returncode:
         raise GitError(f"git cannot read its configuration: {os.fsdecode(done.stderr).strip()[-500:]}")
-    return done.stdout
+    return os.fsdecode(done.stdout)
 
 
 @lru_cache
 def _require_version(path: str) -> None:
     """GitError where git is older than the variables in which the overrides are given to it."""
-    said = os.fsdecode(_said(["git", "version"], Path("/"), {"PATH": path}))
+    said = _said(["git", "version"], Path("/"), {"PATH": path})
     version = re.search(r"(?<!\d)(\d+)\.(\d+)", said)
     if version is None or (int(version[1]), int(version[2])) < VERSION_MIN:
         raise GitError(f"git {VERSION_MIN[0]}.{VERSION_MIN[1]} or newer is needed; this is {said.strip()!r}")
@@ -421,21 +388,11 @@ def _split(key: str) -> tuple[str, str, str]:
     return section, middle, name
 
 
-def _is_of_interest(keys: Entries) -> bool:
-    return any(_says_program(key) for key, _ in keys) or bool(_fetching(keys))
-
-
 def _fetching(keys: Entries) -> dict[str, str]:
     """What says where git fetches objects that are not there; nothing where it fetches none."""
     if not any(key == "extensions.partialclone" or _split(key)[::2] == _PROMISOR for key, _ in keys):
         return {}
     return {key: value for key, value in keys if _split(key)[0] in _OF_FETCHING}
-
-
-def _says_program(key: str) -> bool:
-    section, _, name = _split(key)
-    at = (section, name)
-    return section in ("filter", "pager") or at in _PROGRAMS or at in _FIRST_COUNTS or key == _ATTRIBUTES
 
 
 def _overriding(

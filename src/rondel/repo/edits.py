@@ -1,4 +1,7 @@
-"""Edits: what changed in a worktree, as one commit that is found again by its trailer."""
+"""Edits: what changed in a worktree, as one commit that is found again by its trailer.
+
+What a commit of the repository would not hold is no edit: files in a submodule, a repository inside.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from pathlib import Path
 from rondel import paths
 from rondel.errors import GitError
 from rondel.model.commands import command_line
+from rondel.model.cut import first_few
 from rondel.model.digests import digest
 from rondel.model.names import slug
 from rondel.model.refs import END
-from rondel.repo import clone, submodules
+from rondel.repo import clone
 from rondel.repo.git import Git, Result
-from rondel.repo.submodules import POINTER, differing
 from rondel.repo.worktrees import Mark, Worktrees
 
 TRAILER = "Rondel-Action"
@@ -72,7 +75,7 @@ def commit_all(
     part of it.
     """
     git = trees.in_tree(path, mark)
-    if (lost := submodules.uncommitted(path, git)) is not None:
+    if (lost := uncommitted(path, git)) is not None:
         return Unusable(lost)
     if trees.is_at(git, mark, mark.base, submodules=True) and clone.tracked(path, mark) == clone.Tracked():
         return None
@@ -119,12 +122,12 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
     git = trees.in_tree(path, mark)
     trees.settle(git, mark)
     agents = clone.tracked(path, mark)
-    pointers = submodules.pointers(git)
-    added = _add(git, trees.excludes(mark), pointers)
+    modules = submodules(git)
+    added = _add(git, trees.excludes(mark), modules)
     if added.ok and agents.more:
         added = git.run("--literal-pathspecs", "add", "--force", *_GIVEN, stdin="\0".join(agents.more))
     if not added.ok:
-        return _refused(path, added, pointers)
+        return _refused(path, added, modules)
     if agents.fewer:
         names = "\0".join(agents.fewer)
         ignored = git.run(*trees.excludes(mark), "check-ignore", "--no-index", "-z", "--stdin", stdin=names)
@@ -137,7 +140,7 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
         if entry.after == POINTER and entry.before != POINTER:
             git("update-index", "--force-remove", "--", entry.name)  # what is fixed is looked at anew
             return _nested(path, entry.name)
-        if entry.after == POINTER and (lost := submodules.unkept(trees.repo, path, entry)):
+        if entry.after == POINTER and (lost := unkept(trees.repo, path, entry)):
             return Unusable(lost)
     unfiltered = git.unfiltered(entry.name for entry in entries if entry.after in _FILES)
     if unfiltered:
@@ -145,20 +148,19 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
     return tuple(entry.name for entry in entries)
 
 
-def _add(git: Git, excludes: Sequence[str], pointers: Sequence[str]) -> Result:
+def _add(git: Git, excludes: Sequence[str], modules: Sequence[str]) -> Result:
     """Add everything. Not the submodules: `git add` would look into them and follow their configuration."""
-    spec = "".join(f"{word}\0" for word in (":(top)", *(f":(exclude,top,literal){p}" for p in pointers)))
+    spec = "".join(f"{word}\0" for word in (":(top)", *(f":(exclude,top,literal){p}" for p in modules)))
     added = git.run(*excludes, "add", "--all", *_GIVEN, stdin=spec)
-    if not added.ok or not pointers:
+    if not added.ok or not modules:
         return added
-    names = "".join(f"{name}\0" for name in pointers)
+    names = "".join(f"{name}\0" for name in modules)
     return git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=names)
 
 
 def _unfiltered(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
     return (
-        f"the attributes of {', '.join(map(repr, names[:SHOWN_MAX]))}{more} name a filter that does not run: "
+        f"the attributes of {first_few([*map(repr, names)], SHOWN_MAX)} name a filter that does not run: "
         "it is not in your own git configuration, or it would run what is in the working copy (a script by a "
         "relative path, `python -m`). Without it a commit would hold something else. If it is to run, define "
         "it for yourself, as a program by its name: git config --global filter.NAME.clean COMMAND (and "
@@ -176,14 +178,14 @@ def _nested(path: Path, name: str) -> Unusable:
     )
 
 
-def _refused(path: Path, added: Result, pointers: Sequence[str]) -> Unusable:
+def _refused(path: Path, added: Result, modules: Sequence[str]) -> Unusable:
     """Why git adds nothing: something is wrong with what is there; or, a GitError, with the rest."""
     if _REFUSED_NOW.search(added.err):
-        raise GitError(f"git add failed in {path}: {added.words}")
+        raise GitError(f"git add failed in {path}: {added.message}")
     for _, inside, folders, names in paths.walk_open(path):
-        if inside and ".git" in (*folders, *names) and inside not in pointers:
+        if inside and ".git" in (*folders, *names) and inside not in modules:
             return _nested(path, inside)
-    return Unusable(f"git does not add what is in {path}: {added.words}")
+    return Unusable(f"git does not add what is in {path}: {added.message}")
 
 
 def newest(trees: Worktrees, session: str) -> str | None:
@@ -196,3 +198,80 @@ def newest(trees: Worktrees, session: str) -> str | None:
 def changed(git: Git, before: str, after: str) -> tuple[str, ...]:
     """The files in which two commits differ."""
     return git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", END, before, after)
+
+
+# -- submodules ----------------------------------------------------------------------------------
+
+
+POINTER = "160000"  # the mode of an entry that only names a commit of another repository
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file that differs."""
+
+    before: str  # its mode
+    after: str
+    id: str  # of what it is after
+    name: str
+
+
+def differing(git: Git, *words: str) -> list[Entry]:
+    """What a command such as `diff-index` finds to differ."""
+    out = git(words[0], "--raw", "-z", "--no-renames", "--no-abbrev", *words[1:]).split("\0")
+    pairs = zip(out[::2], out[1::2], strict=False)
+    heads = ((head.removeprefix(":").split(" "), name) for head, name in pairs)  # ":100644 160000 id id M"
+    return [Entry(fields[0], fields[1], fields[3], name) for fields, name in heads]
+
+
+def submodules(git: Git) -> tuple[str, ...]:
+    """The paths that only name a commit of another repository: submodules, and what an agent made one."""
+    entries = git.paths("ls-files", "-z", "--stage")
+    return tuple(entry.partition("\t")[2] for entry in entries if entry.startswith(POINTER))
+
+
+def uncommitted(path: Path, git: Git) -> str | None:
+    """What is in a submodule of a worktree and in no commit there; `git add` passes over it."""
+    if not (path / ".gitmodules").exists():
+        return None
+    for name in submodules(git):
+        place = path / name
+        if place.is_symlink() or not place.is_dir():
+            continue
+        if not (place / ".git").exists() and any(place.iterdir()):
+            return (
+                f"{name!r} is a submodule without its repository, and no commit holds the files in it; move "
+                "them elsewhere, or commit them in the submodule: git submodule update --init"
+            )
+        if (place / ".git").exists() and _has_changes(place):
+            return (
+                f"files in the submodule {name!r} are changed or new, and a commit of this repository does "
+                f"not hold them; commit them there: cd {shlex.quote(str(place))}"
+            )
+    return None
+
+
+def _has_changes(place: Path) -> bool:
+    """Whether something is not committed there. A git of its own looks: it has a configuration of its own."""
+    git = Git(place, by_agents=True)
+    status = git.run("status", "--porcelain", "-z", "--untracked-files=normal")
+    return not status.ok or bool(status.out) or uncommitted(place, git) is not None
+
+
+def unkept(repo: Path, path: Path, entry: Entry) -> str | None:
+    """Why a submodule must not be moved to a commit: nothing but this worktree has it."""
+    own, place = repo / entry.name, path / entry.name
+    has_own = (own / ".git").exists()
+    if has_own and Git(own).run("cat-file", "-e", END, f"{entry.id}^{{commit}}").ok:
+        return None
+    if not (place / ".git").exists():  # it was not made here
+        return None
+    if Git(place, by_agents=True).run("branch", "--remotes", f"--contains={entry.id}").out.strip():
+        return None
+    root, name, here = (shlex.quote(str(part)) for part in (repo, entry.name, place))
+    first = "" if has_own else f"git -C {root} submodule update --init -- {name} && "
+    ref = f"HEAD:refs/heads/rondel-{entry.id[:12]}"
+    return (
+        f"the submodule {entry.name!r} is moved to a commit that only this working copy has; push it from "
+        f"there, or take it into your own: {first}git -C {shlex.quote(str(own))} fetch {here} {ref}"
+    )

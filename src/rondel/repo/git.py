@@ -2,7 +2,7 @@
 
 Bounded in time, in a clean environment. Nothing asks, signs, opens an editor, runs a hook or any other
 program that the repository names (`rondel.repo.config`), and what git refuses is a GitError with
-its own words. Values are given after `END`, or after `--`: what stands there is never an
+its own message. Values are given after `END`, or after `--`: what stands there is never an
 option.
 """
 
@@ -12,6 +12,7 @@ import errno
 import os
 import shlex
 import signal
+import stat
 import subprocess
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from rondel import paths
 from rondel.errors import GitError, MachineTrouble
 from rondel.model.refs import END, is_operand
 from rondel.model.trouble import trouble_of, trouble_said
@@ -30,7 +32,6 @@ from rondel.repo.config import (
     FILTER_KEYS,
     brought,
     config_files,
-    endless,
     is_independent,
     lacks_objects,
     not_started,
@@ -142,8 +143,8 @@ class Result:
         return self.status == 0
 
     @property
-    def words(self) -> str:
-        """Git's own words about what went wrong."""
+    def message(self) -> str:
+        """What git says about what went wrong."""
         return (self.err.strip() or self.out.strip() or f"status {self.status}")[-2000:]
 
 
@@ -187,6 +188,30 @@ def command(args: Sequence[str]) -> list[str]:
     return ["git", "--no-pager", *args[: at + 1], *options, *rest]
 
 
+def endless(folder: Path, configs: Iterable[Path]) -> Path | None:
+    """A pipe or a device where git reads a file, which it would never end to do; None where there is none.
+
+    In a git folder that is any file, in the working tree those that git has names for.
+    """
+    own = dict.fromkeys(file.parent for file in configs)
+    places = ((at, "") for at in own if at.is_dir())
+    for place, start in (*places, (folder, ".git"), (folder, ".mailmap")):
+        for here, folders, names in paths.walk(place):
+            folders[:] = [name for name in folders if not start or name != ".git"]
+            for name in names:
+                if name.startswith(start) and not _is_regular(Path(here, name)):
+                    return Path(here, name)
+    return None
+
+
+def _is_regular(file: Path) -> bool:
+    """Whether this is a file, or a link to nothing."""
+    try:
+        return stat.S_ISREG(file.stat().st_mode)
+    except OSError:
+        return True
+
+
 def _subcommand(args: Sequence[str]) -> int:
     """Which of the words is git's command: options of git itself stand before it."""
     at = 0
@@ -208,9 +233,7 @@ class Git:
     git_dir: Path | None = None
     index: Path | None = None  # instead of the repository's own
     strict_filters: bool = False  # git refuses a file whose filter may not run, and takes none as it is
-    by_agents: bool = (
-        False  # agents wrote what is there: filters that would take their orders from it do not run
-    )
+    by_agents: bool = False  # agents wrote what is there: a filter that takes orders from it does not run
 
     def run(self, *args: str, stdin: str = "", timeout_s: float = TIMEOUT_S) -> Result:
         """Run a git command, whatever comes of it; GitError only when it cannot run or end."""
@@ -295,13 +318,17 @@ class Git:
         return result.out.removesuffix("\n")
 
     def names(self, *args: str) -> tuple[str, ...]:
-        """The file names that a git command with `-z` gives."""
+        """The file names that a git command with `-z` prints, as text for a person or a document."""
         return tuple(name for name in self(*args).split("\0") if name)
+
+    def paths(self, *args: str) -> list[str]:
+        """The same as the system has them, so that a name that is no UTF-8 still opens its file."""
+        return [os.fsdecode(word) for word in self.raw(*args).split(b"\0") if word]
 
     def _refused(self, args: tuple[str, ...], result: Result) -> GitError:
         partial = lacks_objects(self.folder, self.git_dir, self._clean)
         why = f"; {_PARTIAL}" if partial else ""
-        return GitError(f"git {args[_subcommand(args)]} failed in {self.folder}: {result.words}{why}")
+        return GitError(f"git {args[_subcommand(args)]} failed in {self.folder}: {result.message}{why}")
 
     @property
     def env(self) -> dict[str, str]:

@@ -111,7 +111,7 @@ def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> st
         return trees.head(mark)
     files = git.names("diff", "--name-only", "--diff-filter=U", "-z")
     if not files:
-        raise GitError(f"the edit cannot be put on top of {tip[:12]}: {picked.words}")
+        raise GitError(f"the edit cannot be put on top of {tip[:12]}: {picked.message}")
     return Conflict(files)
 
 
@@ -146,3 +146,33 @@ def _forget_locks(trees: Worktrees, refs: list[str], new: str) -> None:
     last = note.read_text(encoding="utf-8", errors="replace").strip() if note.exists() else ""
     reflocks.forget([trees.common / f"{ref}.lock" for ref in refs], {new, last})
     note.write_text(f"{new}\n", encoding="utf-8")
+
+
+def merge(trees: Worktrees, path: Path, branch: str, into: str, message: str) -> str | Conflict:
+    """`into` holds what `branch` holds, as a merge commit; its id. The worktree at `path` is for this alone.
+
+    Whatever comes of it but a commit, nothing has changed.
+    """
+    ref, target = f"refs/heads/{branch}", f"refs/heads/{into}"
+    for _ in range(TRIES_MAX):
+        tip = trees.commit_of(target)
+        if trees.git.run("merge-base", "--is-ancestor", END, ref, tip).ok:
+            return tip
+        merged = _merged(trees, path, ref, tip, message)
+        if isinstance(merged, Conflict) or advance(trees, into, tip, merged):
+            return merged
+    raise GitError(f"{into!r} moved again and again while {branch} was merged into it; try again later")
+
+
+def _merged(trees: Worktrees, path: Path, ref: str, tip: str, message: str) -> str | Conflict:
+    with trees.tree_locked(path):
+        mark = trees.add(path, "", "merge", tip)
+        try:
+            git = trees.in_tree(path, mark)
+            done = git.run("merge", "--no-ff", "--no-edit", "-m", message, END, ref)
+            files = git.names("diff", "--name-only", "--diff-filter=U", "-z") if not done.ok else ()
+            if not done.ok and not files:
+                raise GitError(f"git merge failed: {done.message}")
+            return Conflict(files) if files else trees.head(mark)
+        finally:
+            trees.drop(path)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from rondel.model.cut import first_few
 from rondel.model.digests import digest
 from rondel.repo.config import config_keys
 from rondel.repo.git import Git
@@ -53,10 +54,9 @@ def differences(before: State, after: State) -> str:
     changed = sorted(name for name in {*before, *after} - back if before.get(name) != after.get(name))
     words = [
         f"{name} was {'added' if name not in before else 'removed' if name not in after else 'changed'}"
-        for name in changed[:SHOWN_MAX]
+        for name in changed
     ]
-    more = [f"and {len(changed) - SHOWN_MAX} more"] if len(changed) > SHOWN_MAX else []
-    return "; ".join((*words, *more))
+    return first_few(words, SHOWN_MAX, "; ")
 
 
 def _content(file: Path) -> str:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rondel.errors import GitError, RondelError
+from rondel.model.cut import first_few
 from rondel.model.digests import digest
 from rondel.model.names import slug
 from rondel.model.refs import END, is_branch
@@ -24,17 +25,15 @@ from rondel.model.trouble import NOT_RUN, no_command
 from rondel.processes.leftovers import end_leftovers
 from rondel.processes.shell import Ran, Shell
 from rondel.repo import clone, edits, tampering
-from rondel.repo.branches import Branches, make_again
-from rondel.repo.disarm import disarm
+from rondel.repo.branches import Branches, Found, make_again
+from rondel.repo.clone import disarm
 from rondel.repo.edits import SHOWN_MAX
 from rondel.repo.edits import Commit as Commit
 from rondel.repo.edits import Unusable as Unusable
-from rondel.repo.found import Found
 from rondel.repo.integrate import ChecksFailed as ChecksFailed
 from rondel.repo.integrate import Conflict as Conflict
-from rondel.repo.integrate import integrate
-from rondel.repo.merge import merge
-from rondel.repo.restore import Restored, restore
+from rondel.repo.integrate import integrate, merge
+from rondel.repo.moves import Restored, restore
 from rondel.repo.worktrees import ASIDE, Mark, Worktrees, read_only, writable
 from rondel.sandbox.box import Box
 
@@ -360,9 +359,8 @@ def _put_aside(path: Path, names: Sequence[str]) -> str:
     """What is said of an agent's settings for git that do not count any more."""
     if not names:
         return ""
-    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
-    listed = ", ".join(map(repr, names[:SHOWN_MAX]))
-    return f"git settings in {path} that an agent can have written are put aside ({listed}{more}); "
+    listed = first_few([*map(repr, names)], SHOWN_MAX)
+    return f"git settings in {path} that an agent can have written are put aside ({listed}); "
 
 
 def _require_branches(*names: str) -> None:

@@ -22,13 +22,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from rondel import paths
 from rondel.errors import GitError, NewerFile
 from rondel.model import jsons
 from rondel.model.digests import digest
-from rondel.model.refs import END, is_operand
+from rondel.model.refs import END, is_commit, is_operand
 from rondel.model.trouble import machine
 from rondel.model.versions import VERSION, message, newer
 from rondel.repo.git import Git, held
@@ -138,7 +138,7 @@ class Worktrees:
             text = self._packed(ref)
         except (OSError, ValueError):
             text = ""
-        if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
+        if is_commit(text):
             return text
         return self.git.run("rev-parse", "--verify", "--quiet", END, ref).out.strip() or None
 
@@ -213,18 +213,8 @@ class Worktrees:
             self.drop(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.locked("worktrees"):
-            self.git(
-                "worktree",
-                "add",
-                "--quiet",
-                "--force",
-                "--force",
-                "--detach",
-                "--no-checkout",
-                END,
-                str(path),
-                base,
-            )
+            options = ("--quiet", "--force", "--force", "--detach", "--no-checkout")
+            self.git("worktree", "add", *options, END, str(path), base)
         private = (path / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
         mark = self.save(path, Mark(session, key, base, str(Path(private).resolve())))
         self.in_tree(path, mark)("read-tree", "--reset", "-u", base)
@@ -260,7 +250,7 @@ class Worktrees:
                 sync_folder(path.parent)
         except OSError as e:
             raise GitError(f"the worktree {path} cannot be removed: {e.strerror}") from e
-        _remove(going)
+        paths.remove_tree(going, ignore_errors=True)
 
     def _unlist(self, path: Path) -> bool:
         """Take a worktree that is surely ours out of git's list, in one step; whether that was done."""
@@ -284,13 +274,13 @@ class Worktrees:
         """Remove what dropped worktrees left half removed, and the folder for git's notes about them."""
         for kind in KINDS:
             for half in (self.root / kind).glob(f"*{GOING}*"):
-                _remove(half)
+                paths.remove_tree(half, ignore_errors=True)
         paths.remove_tree(self.common / REMOVED, ignore_errors=True)
 
     def head(self, mark: Mark) -> str:
         """The commit that a worktree is at."""
         text = Path(mark.git_dir, "HEAD").read_text(encoding="utf-8", errors="replace").strip()
-        if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
+        if is_commit(text):
             return text
         return Git(self.repo, Path(mark.git_dir))("rev-parse", "HEAD")
 
@@ -375,15 +365,22 @@ def write_note(file: Path, note: dict[str, object]) -> None:
     sync_folder(file.parent)
 
 
+def read_note(file: Path) -> dict[str, Any]:
+    """What such a note says; OSError, ValueError or TypeError where it is none. NewerFile: it is not ours."""
+    with machine("read", file):  # one that cannot be opened now is not missing
+        found = jsons.load(file.read_bytes())
+    if (version := newer(found)) is not None:
+        raise NewerFile(message(str(file), version, VERSION))
+    if not isinstance(found, dict):
+        raise TypeError(f"{file} is no JSON object")
+    return {name: value for name, value in found.items() if name != "schema_version"}
+
+
 def _load(file: Path) -> Mark | None:
     """A mark; None for one that is damaged. One of a newer Rondel is an error: its worktree is not ours."""
     try:
-        with machine("read", file):  # one that cannot be opened now is not missing
-            found = jsons.load(file.read_bytes())
-        if (version := newer(found)) is not None:
-            raise NewerFile(message(str(file), version, VERSION))
-        return Mark(**{name: value for name, value in found.items() if name != "schema_version"})
-    except (OSError, ValueError, TypeError, AttributeError):
+        return Mark(**read_note(file))
+    except (OSError, ValueError, TypeError):
         return None
 
 
@@ -404,11 +401,6 @@ def sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder and what is in it, as far as the system lets us."""
-    paths.remove_tree(folder, ignore_errors=True)
 
 
 def read_only(path: Path) -> None:

@@ -34,6 +34,7 @@ from pathlib import Path
 from rondel import paths
 from rondel.agents.vendors.paths import named_in, strings_of
 from rondel.model import jsons
+from rondel.model.cut import first_few
 from rondel.model.digests import digest
 from rondel.model.plain import visible
 from rondel.model.trouble import machine
@@ -166,7 +167,7 @@ class Guard:
             if _is_locked(self._in_use, fcntl.LOCK_EX):
                 before = self._noted()
                 if before is not None:
-                    words = _list(self._left(before))
+                    words = first_few(self._left(before), SHOWN_MAX, "; ")
                 now = _look(self._watched, _found(self._watched))
                 paths.replace(self._note, json.dumps(now).encode())
             fcntl.flock(self._in_use, fcntl.LOCK_SH)
@@ -194,7 +195,7 @@ class Guard:
         finally:
             os.close(self._in_use)
             self._in_use = -1
-        return _list(words)
+        return first_few(words, SHOWN_MAX, "; ")
 
     @property
     def _note(self) -> Path:
@@ -263,11 +264,6 @@ def _is_locked(fd: int, how: int) -> bool:
 
 def _differences(before: Note, after: Note) -> list[str]:
     return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
-
-
-def _list(words: list[str]) -> str:
-    more = [f"and {len(words) - SHOWN_MAX} more"] if len(words) > SHOWN_MAX else []
-    return "; ".join((*words[:SHOWN_MAX], *more))
 
 
 def _look(watched: Watched, also: Iterable[str]) -> Note:
