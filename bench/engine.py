@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import AgentSettings
 from rondel.model.actions import Ask, Derive
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Ended, Outcome, Usage

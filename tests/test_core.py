@@ -28,7 +28,7 @@ CLOSED = (
 # What looks like a workflow's name and is something else, or is a sentence for a person.
 ALLOWED = {
     ("processes/leftovers.py", "task/*"): "of /proc",
-    ("agents/vendors/state.py", "tasks"): "a folder of a vendor's",
+    ("agents/vendors/watched.py", "tasks"): "a folder of a vendor's",
     ("agents/words.py", "task"): "a program that runs what its file says",
     ("agents/words.py", "tasks.py"): "such a file",
     ("trust/named.py", "task"): "the program",

@@ -12,7 +12,7 @@ import pytest
 
 from rondel import config
 from rondel.agents import roster
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import AgentSettings
 from rondel.cli.main import root as door
 from rondel.engine.report import Stopped
 from rondel.model.actions import Ask

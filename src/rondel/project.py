@@ -23,8 +23,7 @@ import platformdirs
 from rondel import config as settings
 from rondel import installed, paths
 from rondel.agents import roster
-from rondel.agents.base import Agent
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import Agent, AgentSettings
 from rondel.agents.words import by_no_link, pinned, pinned_words, run_in
 from rondel.agents.workers import Workers
 from rondel.engine import control

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rondel.agents.base import Beat, Clocks
+from rondel.agents.base import AgentSettings, Beat, Clocks
 from rondel.agents.command import CommandAgent, _Said
-from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import Ended, Usage

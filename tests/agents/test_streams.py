@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rondel.agents.base import Clocks, Request
+from rondel.agents.base import AgentSettings, Clocks, Request
 from rondel.agents.roster import build
-from rondel.agents.settings import AgentSettings
 from rondel.agents.vendors.base import CliAgent
 from rondel.agents.vendors.starts import Place, Start, keep_place, keep_start, mark_billed, start_of
 from rondel.agents.vendors.stream import LAST_MAX, Said, Transcript

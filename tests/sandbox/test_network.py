@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rondel.agents.base import AgentSettings
 from rondel.agents.command import CommandAgent
 from rondel.agents.roster import build
-from rondel.agents.settings import AgentSettings
 from rondel.errors import RondelError
 from rondel.processes.runner import clean_env, output
 from rondel.repo.workspaces import Workspaces

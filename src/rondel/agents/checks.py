@@ -17,8 +17,7 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import AgentSettings, Beat, Reply, Request
 from rondel.errors import ConfigError, RondelError
 from rondel.model.outcomes import Ended
 from rondel.processes.runner import Child, Exit, Reason, clean_env, output, run

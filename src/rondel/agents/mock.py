@@ -30,9 +30,10 @@ from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from typing_extensions import override
+
 from rondel import paths
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import Agent, AgentSettings, Beat, Reply, Request
 from rondel.errors import ConfigError, UnsafePath
 from rondel.model import jsons
 from rondel.model.names import inside
@@ -80,7 +81,7 @@ class Rule:
         return words | numbered | {name: group or "" for name, group in found.groupdict().items()}
 
 
-class MockAgent:
+class MockAgent(Agent):
     """An agent that says what its script says."""
 
     kind = "mock"
@@ -94,8 +95,8 @@ class MockAgent:
         if script is None and settings.script:
             self._rules = load_rules((settings.root or Path()) / settings.script, settings.name)
 
+    @override
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
-        """See `Agent`."""
         beat(Beat(text=f"mock: {request.action}"))
         if self._script is not None:
             answer = self._script(request)
@@ -144,12 +145,12 @@ class MockAgent:
             exit_code=0,
         )
 
+    @override
     def recover(self, request: Request) -> Reply | None:
-        """See `Agent`."""
         return _kept(request.spool)
 
+    @override
     def version(self) -> str | None:
-        """Always there."""
         return "scripted"
 
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from rondel.agents.base import Agent
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import Agent, AgentSettings
 from rondel.errors import ConfigError
 
 GROUP = "rondel.agents"

@@ -13,7 +13,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from rondel.agents import roster
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import AgentSettings
 from rondel.cli.common import console, emit, here, json_option, say
 from rondel.cli.sessions import problem_json
 from rondel.cli.tables import table as columns

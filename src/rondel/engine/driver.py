@@ -15,8 +15,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from rondel.agents.base import Beat, Reply
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import AgentSettings, Beat, Reply
 from rondel.config import Limits
 from rondel.engine import control, notes, report, room, spools
 from rondel.engine.branch import see_branch

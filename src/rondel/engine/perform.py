@@ -15,9 +15,7 @@ from typing import Generic, TypeVar
 
 from rondel import paths
 from rondel.agents import roster
-from rondel.agents.base import Agent, Beat, Clocks, Reply, Request, starts_programs
-from rondel.agents.endings import cut_short
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import Agent, AgentSettings, Beat, Clocks, Reply, Request, cut_short, starts_programs
 from rondel.config import Config
 from rondel.engine.collected import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected
 from rondel.engine.executor import REPAIR, Answer, Executor, in_one, kept_answer

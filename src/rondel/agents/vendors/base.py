@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import uuid
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,12 +22,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import platformdirs
+from typing_extensions import override
 
 from rondel import paths
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.endings import cut_short, with_refused
-from rondel.agents.settings import AgentSettings
-from rondel.agents.vendors.limits import parked_until
+from rondel.agents.base import Agent, AgentSettings, Beat, Reply, Request, cut_short, with_refused
 from rondel.agents.vendors.starts import (
     Place,
     Start,
@@ -38,14 +36,14 @@ from rondel.agents.vendors.starts import (
     place_of,
     start_of,
 )
-from rondel.agents.vendors.state import Guard, Watched
-from rondel.agents.vendors.stream import Event, Failed, Finished, Raw, Transcript, decode
+from rondel.agents.vendors.state import Guard
+from rondel.agents.vendors.stream import Event, Failed, Finished, Raw, Transcript, decode, parked_until
+from rondel.agents.vendors.watched import Watched
 from rondel.agents.words import by_no_link, pinned_words
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
 from rondel.processes.runner import (
-    Child,
     Exit,
     LineSignal,
     Reason,
@@ -71,10 +69,9 @@ TAMPERED_NEXT = "nothing of its work is taken; look at what was written; going o
 _VERSION = re.compile(r"(?<!\d)\d+\.\d+[\w.+-]*")
 
 
-class CliAgent(ABC):
+class CliAgent(Agent):
     """An agent that is a vendor's command-line program."""
 
-    kind: ClassVar[str]
     credentials: tuple[str, ...]  # variables of ours that this vendor's CLI may see
     names_sessions: ClassVar[bool] = False  # whether we choose the session's id
     stays_in_folder: ClassVar[bool] = False  # whether a session only goes on in the folder it began in
@@ -177,8 +174,9 @@ class CliAgent(ABC):
 
     # -- the contract of an agent -----------------------------------------------------------
 
+    @override
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
-        """See `Agent`. A session that cannot go on is begun anew; nothing was asked yet then."""
+        """A session that cannot go on is begun anew; nothing was asked yet then."""
         if self._where() is None:
             return Reply(Ended.FAILED, error=self._missing(), model=self.model)
         refusal = None if self.trusts else self.refusal(request)
@@ -195,8 +193,9 @@ class CliAgent(ABC):
                 return await self._once(request, fresh, beat)
         return reply
 
+    @override
     def recover(self, request: Request) -> Reply | None:
-        """See `Agent`. A stream that ends with its result is complete, whoever ended the process."""
+        """A stream that ends with its result is complete, whoever ended the process."""
         note = start_of(request.spool)
         if note is None:
             return None
@@ -209,8 +208,8 @@ class CliAgent(ABC):
         reply = self.finish(request, note, ended, transcript)
         return reply if reply.ended in (Ended.DONE, Ended.FAILED, Ended.TIMED_OUT) else None
 
+    @override
     def version(self) -> str | None:
-        """See `Agent`."""
         program = self._where()
         if program is None:
             return None
@@ -241,19 +240,10 @@ class CliAgent(ABC):
         if start.session:
             beat(Beat(vendor_session=start.session))
             keep_place(request.home, self.kind, start.session, Place(start.cwd, request.spool))
-        child = Child(
-            argv=(*self._words(request), *self.arguments(request, start)),
-            cwd=start.cwd,
-            env=self._env(request),
-            spool=request.spool,
-            stdin=request.prompt.encode(errors="replace"),
-            wall_s=request.clocks.wall_s,
-            idle_s=request.clocks.idle_s,
-            err_counts=False,
-            confined=request.confined(self.own_places(), self._shown(request), self.hosts())
-            if request.box
-            else None,
-        )
+        argv = (*self._words(request), *self.arguments(request, start))
+        places = (self.own_places(), self._shown(request), self.hosts()) if request.box else ()
+        child = request.child(argv, self._env(request), request.confined(*places))
+        child = replace(child, cwd=start.cwd, err_counts=False)
         ear = _StreamFollower(self, request, start, beat)
         guard = Guard(Path(platformdirs.user_state_dir("rondel")) / "vendors", self.watches())
         left = await asyncio.to_thread(guard.begin)
@@ -386,13 +376,7 @@ class CliAgent(ABC):
         return any(word.partition("=")[0] in flags for word in self.settings.command)
 
     def _env(self, request: Request) -> dict[str, str]:
-        ours = {
-            "RONDEL_ROLE": request.role,
-            "RONDEL_SESSION": request.session,
-            "RONDEL_ACTION": request.action,
-            "RONDEL_ATTEMPT": str(request.attempt),
-        }
-        given = {**self.environment(request), **self.settings.env, **request.env, **ours}
+        given = {**self.environment(request), **self.settings.env, **request.variables}
         if self.litters and not request.box:  # inside the sandbox everybody has a folder of their own
             paths.make_folders(request.spool / _TMP, 0o700)
             given["TMPDIR"] = str((request.spool / _TMP).absolute())
@@ -440,15 +424,6 @@ class _StreamFollower:
             keep_place(self._request.home, self._agent.kind, self.transcript.session, place)
         if heard:
             self._beat(_beat(self.transcript))
-
-
-def checkout(cwd: Path) -> list[Path]:
-    """The folder and those above it that belong to the same repository."""
-    folders = [cwd, *cwd.parents]
-    for number, place in enumerate(folders, 1):
-        if (place / ".git").exists():
-            return folders[:number]
-    return [cwd]
 
 
 def _options(settings: AgentSettings) -> tuple[tuple[str, ...], bool]:

@@ -7,35 +7,30 @@ and MCP servers are not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from typing_extensions import override
+
 from rondel.agents.base import Request
+from rondel.agents.vendors import stream
 from rondel.agents.vendors.base import CliAgent
-from rondel.agents.vendors.limits import from_epoch
 from rondel.agents.vendors.starts import Start
-from rondel.agents.vendors.state import DATA, Watched
 from rondel.agents.vendors.stream import (
-    Denied,
-    Did,
     Event,
-    Failed,
-    Finished,
-    Limited,
-    Named,
     Raw,
-    Retrying,
-    Said,
-    Spent,
     Transcript,
-    Turn,
     at,
     count,
+    from_epoch,
     items,
     money,
     table,
+    tool_line,
     word,
 )
+from rondel.agents.vendors.watched import Watched
 from rondel.model.actions import Access
 from rondel.model.outcomes import Usage
 
@@ -99,8 +94,8 @@ class ClaudeAgent(CliAgent):
     unknown_session = r"No conversation found"
     taken_session = r"Session ID .* is already in use"
 
+    @override
     def arguments(self, request: Request, start: Start) -> list[str]:
-        """See `CliAgent`."""
         words = ["-p", "--output-format", "stream-json", "--verbose"]
         if not self.trusts:
             words += ["--setting-sources", "user", "--strict-mcp-config"]
@@ -125,8 +120,9 @@ class ClaudeAgent(CliAgent):
             words += ["--allowedTools", ",".join(filter(None, rules))]
         return words
 
+    @override
     def environment(self, request: Request) -> dict[str, str]:
-        """See `CliAgent`. The CLI gives up before our clock does, so that its own words arrive."""
+        """The CLI gives up before our clock does, so that its own words arrive."""
         patience_ms = int(request.clocks.idle_s * 1000 * 0.8)
         return {
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -136,27 +132,21 @@ class ClaudeAgent(CliAgent):
             "API_TIMEOUT_MS": str(max(1000, patience_ms)),
         }
 
+    @override
     def state(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        """See `CliAgent`."""
         if given := env.get("CLAUDE_CONFIG_DIR"):
             return [Path(given)]
         return [home / ".claude", home / ".claude.json"]
 
+    @override
     def watched(self, env: Mapping[str, str], home: Path) -> Watched:
-        """See `CliAgent`."""
         given = env.get("CLAUDE_CONFIG_DIR")
         folder = Path(given) if given else home / ".claude"
         document = (folder if given else home) / ".claude.json"
-        return Watched(
-            tuple(folder / name for name in _BEHAVES),
-            {document: _LISTS},
-            state=(folder,),
-            data=tuple(folder / name for name in DATA[self.kind]),
-            home=home,
-        )
+        return replace(Watched.of(self.kind, folder, _BEHAVES, home), keys={document: _LISTS})
 
+    @override
     def parse(self, line: Raw) -> Iterator[Event]:
-        """See `CliAgent`."""
         match line.get("type"):
             case "system":
                 yield from _system(line)
@@ -166,12 +156,13 @@ class ClaudeAgent(CliAgent):
                 resets = money(at(line, "rate_limit_info", "resetsAt"))
                 until = from_epoch(resets) if resets else None
                 if at(line, "rate_limit_info", "status") == "rejected" and until:
-                    yield Limited(until)
+                    yield stream.Limited(until)
             case "result":
                 yield from _result(line)
 
+    @override
     def bill(self, transcript: Transcript, counted: Raw) -> tuple[Usage, Raw]:
-        """See `CliAgent`. `modelUsage` and the cost count over the whole session."""
+        """`modelUsage` and the cost count over the whole session."""
         if not transcript.spent:
             known = transcript.turns.values()
             return Usage(
@@ -187,8 +178,9 @@ class ClaudeAgent(CliAgent):
             usd = max(0.0, usd - (money(counted.get("total_cost_usd")) or 0.0))
         return Usage(tokens_in + created, tokens_out, cached, usd), raw
 
+    @override
     def with_carried(self, transcript: Transcript, usage: Usage, carried: Usage) -> Usage:
-        """See `CliAgent`. A run that was ended gently is in the account already, a killed one is not."""
+        """A run that was ended gently is in the account already, a killed one is not."""
         if not carried.tokens or not transcript.spent:
             return usage + carried
         own = transcript.spent[-1].get("usage")
@@ -208,16 +200,16 @@ def _total(raw: Raw) -> tuple[int, ...]:
 
 def _system(line: Raw) -> Iterator[Event]:
     if line.get("subtype") == "init":
-        yield Named(word(line.get("session_id")), word(line.get("model")))
+        yield stream.Named(word(line.get("session_id")), word(line.get("model")))
     elif line.get("subtype") == "api_retry":
         status = line.get("error_status")
-        yield Retrying(f"{word(line.get('error')) or 'no answer'} ({status or 'no status'})")
+        yield stream.Retrying(f"{word(line.get('error')) or 'no answer'} ({status or 'no status'})")
 
 
 def _assistant(line: Raw) -> Iterator[Event]:
     message = line.get("message")
     usage = at(message, "usage")
-    yield Turn(
+    yield stream.Turn(
         word(at(message, "id")),
         count(at(usage, "input_tokens")) + count(at(usage, "cache_creation_input_tokens")),
         count(at(usage, "output_tokens")),
@@ -225,27 +217,24 @@ def _assistant(line: Raw) -> Iterator[Event]:
     )
     for part in items(at(message, "content")):
         if at(part, "type") == "text":
-            yield Said(word(at(part, "text")))
+            yield stream.Said(word(at(part, "text")))
         elif at(part, "type") == "tool_use":
-            yield Did(_tool(word(at(part, "name")), at(part, "input")))
+            yield stream.Did(_tool(word(at(part, "name")), at(part, "input")))
 
 
 def _tool(name: str, given: object) -> str:
-    for key in ("file_path", "path", "pattern", "command", "description"):
-        if text := word(at(given, key)):
-            return f"{name} {text}"
-    return name
+    return tool_line(name, given, ("file_path", "path", "pattern", "command", "description"))
 
 
 def _result(line: Raw) -> Iterator[Event]:
-    yield Named(word(line.get("session_id")))
-    yield Spent({key: line[key] for key in ("modelUsage", "total_cost_usd", "usage") if key in line})
+    yield stream.Named(word(line.get("session_id")))
+    yield stream.Spent({key: line[key] for key in ("modelUsage", "total_cost_usd", "usage") if key in line})
     for denial in items(line.get("permission_denials")):
-        yield Denied(_tool(word(at(denial, "tool_name")) or "a tool", at(denial, "tool_input")))
+        yield stream.Denied(_tool(word(at(denial, "tool_name")) or "a tool", at(denial, "tool_input")))
     errors = "; ".join(filter(None, map(word, items(line.get("errors")))))
     subtype = word(line.get("subtype"))
     if line.get("is_error") is not False or subtype != "success":
         status = count(line.get("api_error_status")) or None
-        yield Failed(word(line.get("result")) or errors or subtype or "it ended with an error", status)
+        yield stream.Failed(word(line.get("result")) or errors or subtype or "it ended with an error", status)
     else:
-        yield Finished(word(line.get("result")))
+        yield stream.Finished(word(line.get("result")))

@@ -9,31 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from typing_extensions import override
+
 from rondel import paths
 from rondel.agents.base import Request
-from rondel.agents.vendors.base import CliAgent, checkout
-from rondel.agents.vendors.starts import Start
-from rondel.agents.vendors.state import DATA, Watched
-from rondel.agents.vendors.stream import (
-    Did,
-    Event,
-    Failed,
-    Finished,
-    Named,
-    Raw,
-    Retrying,
-    Said,
-    Spent,
-    Transcript,
-    Turn,
-    at,
-    count,
-    items,
-    word,
-)
+from rondel.agents.vendors import stream
+from rondel.agents.vendors.base import CliAgent
+from rondel.agents.vendors.starts import Start, checkout
+from rondel.agents.vendors.stream import Event, Raw, Transcript, at, count, items, word
+from rondel.agents.vendors.watched import Watched
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
 
@@ -78,8 +66,9 @@ class CodexAgent(CliAgent):
         "--sandbox": True,
     }
 
+    @override
     def arguments(self, request: Request, start: Start) -> list[str]:
-        """See `CliAgent`. Overrides stand before `exec`: after it they would displace a person's own."""
+        """Overrides stand before `exec`: after it they would displace a person's own."""
         words = [part for pair in _QUIET for part in pair]
         if not self.trusts:
             words += ["-c", f"projects={_untrusted(start.cwd)}"]
@@ -108,46 +97,43 @@ class CodexAgent(CliAgent):
             idle_ms = int(request.clocks.idle_s * 1000 * 0.8)
             yield f"{where}.stream_idle_timeout_ms", str(max(1000, idle_ms))
 
+    @override
     def environment(self, request: Request) -> dict[str, str]:
-        """See `CliAgent`."""
         return {}
 
+    @override
     def state(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        """See `CliAgent`."""
         return [Path(env.get("CODEX_HOME") or home / ".codex")]
 
+    @override
     def watched(self, env: Mapping[str, str], home: Path) -> Watched:
-        """See `CliAgent`."""
         folder = Path(env.get("CODEX_HOME") or home / ".codex")
-        return Watched(
-            tuple(folder / name for name in _BEHAVES),
-            installs={folder / _OWN_SKILLS: (folder / _OWN_SKILLS / _MARK,)},
-            state=(folder,),
-            data=tuple(folder / name for name in DATA[self.kind]),
-            home=home,
-        )
+        skills = folder / _OWN_SKILLS
+        return replace(Watched.of(self.kind, folder, _BEHAVES, home), installs={skills: (skills / _MARK,)})
 
+    @override
     def refused(self, words: str) -> Sequence[str]:
-        """See `CliAgent`. A refused patch is in no event."""
+        """A refused patch is in no event."""
         return [f"apply_patch ({why.strip()})" for why in _PATCH_REFUSED.findall(words)]
 
+    @override
     def parse(self, line: Raw) -> Iterator[Event]:
-        """See `CliAgent`."""
         match line.get("type"):
             case "thread.started":
-                yield Named(word(line.get("thread_id")))
+                yield stream.Named(word(line.get("thread_id")))
             case "item.started" | "item.completed":
                 yield from _item(line.get("item"), done=line["type"] == "item.completed")
             case "error":
-                yield Retrying(word(line.get("message")))
+                yield stream.Retrying(word(line.get("message")))
             case "turn.failed":
-                yield Failed(word(at(line, "error", "message")) or "the turn failed")
+                yield stream.Failed(word(at(line, "error", "message")) or "the turn failed")
             case "turn.completed":
-                yield Spent({"usage": line.get("usage")})
-                yield Finished()
+                yield stream.Spent({"usage": line.get("usage")})
+                yield stream.Finished()
 
+    @override
     def bill(self, transcript: Transcript, counted: Raw) -> tuple[Usage, Raw]:
-        """See `CliAgent`. The account is of the whole thread; there is no price."""
+        """The account is of the whole thread; there is no price."""
         if not transcript.spent:
             return NO_USAGE, counted
         raw = transcript.spent[-1]
@@ -166,16 +152,16 @@ def _item(item: object, *, done: bool) -> Iterator[Event]:
     kind = word(at(item, "type"))
     if kind == "agent_message":
         if done:
-            yield Said(word(at(item, "text")))
+            yield stream.Said(word(at(item, "text")))
     elif kind == "command_execution":
-        yield Did(word(at(item, "command")))
+        yield stream.Did(word(at(item, "command")))
     elif kind == "file_change":
         paths = [word(at(change, "path")) for change in items(at(item, "changes"))]
-        yield Did(f"edit {', '.join(paths)}")
+        yield stream.Did(f"edit {', '.join(paths)}")
     elif kind in ("mcp_tool_call", "web_search", "todo_list", "collab_tool_call"):
-        yield Did(f"{kind} {word(at(item, 'tool')) or word(at(item, 'query'))}".strip())
+        yield stream.Did(f"{kind} {word(at(item, 'tool')) or word(at(item, 'query'))}".strip())
     if done and kind not in ("error", "reasoning"):
-        yield Turn(word(at(item, "id")))
+        yield stream.Turn(word(at(item, "id")))
 
 
 def _untrusted(cwd: Path) -> str:

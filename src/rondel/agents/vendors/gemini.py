@@ -11,30 +11,19 @@ import errno
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from typing_extensions import override
+
 from rondel import paths
 from rondel.agents.base import Request
-from rondel.agents.vendors.base import CliAgent, checkout
-from rondel.agents.vendors.starts import Start
-from rondel.agents.vendors.state import DATA, Watched
-from rondel.agents.vendors.stream import (
-    Denied,
-    Did,
-    Event,
-    Failed,
-    Finished,
-    Named,
-    Raw,
-    Said,
-    Spent,
-    Transcript,
-    Turn,
-    at,
-    count,
-    word,
-)
+from rondel.agents.vendors import stream
+from rondel.agents.vendors.base import CliAgent
+from rondel.agents.vendors.starts import Start, checkout
+from rondel.agents.vendors.stream import Event, Raw, Transcript, at, count, tool_line, word
+from rondel.agents.vendors.watched import Watched
 from rondel.errors import RondelError
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Usage
@@ -59,6 +48,7 @@ _BEHAVES = (
     "antigravity/mcp_config.json",
 )
 POLICY = "policy.toml"
+_SHOWN = ("file_path", "command", "pattern", "dir_path", "query")  # of what a tool is given
 _EDIT_OR_RUN = ("write_file", "replace", "run_shell_command")
 
 
@@ -73,8 +63,8 @@ class GeminiAgent(CliAgent):
     unknown_session = r"Error resuming session"
     taken_session = r"Session ID .* already exists"
 
+    @override
     def arguments(self, request: Request, start: Start) -> list[str]:
-        """See `CliAgent`."""
         words = ["-o", "stream-json", "--skip-trust"]
         if start.session:
             words += ["--resume" if start.resumes else "--session-id", start.session]
@@ -98,33 +88,28 @@ class GeminiAgent(CliAgent):
         paths.write(policy, rules.encode())
         return ["--approval-mode", "auto_edit", "--policy", str(policy)]
 
+    @override
     def handed(self, request: Request) -> tuple[str, ...]:
-        """See `CliAgent`."""
         policy = request.spool / POLICY
         return (str(policy),) if paths.is_file(policy) else ()
 
+    @override
     def environment(self, request: Request) -> dict[str, str]:
-        """See `CliAgent`."""
         trust = {"GEMINI_CLI_TRUST_WORKSPACE": "true"} if self.trusts else {}
         return {"GEMINI_CLI_NO_RELAUNCH": "true", **trust}
 
+    @override
     def state(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        """See `CliAgent`."""
         return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"]
 
+    @override
     def watched(self, env: Mapping[str, str], home: Path) -> Watched:
-        """See `CliAgent`."""
         folder = Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini"
-        return Watched(
-            tuple(folder / name for name in _BEHAVES),
-            installs={folder / "tmp/bin": ()},
-            state=(folder,),
-            data=tuple(folder / name for name in DATA[self.kind]),
-            home=home,
-        )
+        return replace(Watched.of(self.kind, folder, _BEHAVES, home), installs={folder / "tmp/bin": ()})
 
+    @override
     def emptied(self, request: Request) -> Iterator[str]:
-        """See `CliAgent`. What the checkout's own `.env` files would set."""
+        """What the checkout's own `.env` files would set."""
         yield "GEMINI_CLI_TRUST_WORKSPACE"
         for place in (folder / name for folder in checkout(request.cwd) for name in (".gemini/.env", ".env")):
             try:
@@ -135,25 +120,26 @@ class GeminiAgent(CliAgent):
                 continue
             yield from _ENV_LINE.findall(text)
 
+    @override
     def parse(self, line: Raw) -> Iterator[Event]:
-        """See `CliAgent`."""
         match line.get("type"):
             case "init":
-                yield Named(word(line.get("session_id")), word(line.get("model")))
+                yield stream.Named(word(line.get("session_id")), word(line.get("model")))
             case "message" if line.get("role") == "assistant":
-                yield Said(word(line.get("content")), more=line.get("delta") is True)
+                yield stream.Said(word(line.get("content")), more=line.get("delta") is True)
             case "tool_use":
-                yield Turn(word(line.get("tool_id")))
-                yield Did(_tool(line))
+                yield stream.Turn(word(line.get("tool_id")))
+                yield stream.Did(tool_line(word(line.get("tool_name")), line.get("parameters"), _SHOWN))
             case "tool_result" if at(line, "error", "type") in _REFUSED:
-                yield Denied(word(line.get("tool_id")).partition("__")[0] or "a tool")
+                yield stream.Denied(word(line.get("tool_id")).partition("__")[0] or "a tool")
             case "error" if line.get("severity") == "error":
-                yield Failed(word(line.get("message")))
+                yield stream.Failed(word(line.get("message")))
             case "result":
                 yield from _result(line)
 
+    @override
     def bill(self, transcript: Transcript, counted: Raw) -> tuple[Usage, Raw]:
-        """See `CliAgent`. The account is of this run; there is no price."""
+        """The account is of this run; there is no price."""
         if not transcript.spent:
             return NO_USAGE, counted
         raw = transcript.spent[-1]
@@ -162,20 +148,12 @@ class GeminiAgent(CliAgent):
         return Usage(max(0, tokens_in - cached), count(at(raw, "stats", "output_tokens")), cached), raw
 
 
-def _tool(line: Raw) -> str:
-    name, given = word(line.get("tool_name")), line.get("parameters")
-    for key in ("file_path", "command", "pattern", "dir_path", "query"):
-        if text := word(at(given, key)):
-            return f"{name} {text}"
-    return name
-
-
 def _result(line: Raw) -> Iterator[Event]:
-    yield Spent({"stats": line.get("stats")})
+    yield stream.Spent({"stats": line.get("stats")})
     if line.get("status") == "success":
-        yield Finished()
+        yield stream.Finished()
     else:
-        yield Failed(word(at(line, "error", "message")))
+        yield stream.Failed(word(at(line, "error", "message")))
 
 
 def _rule(tool: str, decision: str, priority: int, pattern: str = "") -> str:

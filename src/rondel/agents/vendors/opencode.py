@@ -13,30 +13,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from typing_extensions import override
+
 from rondel import paths
-from rondel.agents.base import Request
-from rondel.agents.settings import AgentSettings
-from rondel.agents.vendors.base import CliAgent, checkout
-from rondel.agents.vendors.starts import Start
-from rondel.agents.vendors.state import DATA, Watched
-from rondel.agents.vendors.stream import (
-    Denied,
-    Did,
-    Event,
-    Failed,
-    Finished,
-    Named,
-    Raw,
-    Retrying,
-    Said,
-    Spent,
-    Transcript,
-    Turn,
-    at,
-    count,
-    money,
-    word,
-)
+from rondel.agents.base import AgentSettings, Request
+from rondel.agents.vendors import stream
+from rondel.agents.vendors.base import CliAgent
+from rondel.agents.vendors.starts import Start, checkout
+from rondel.agents.vendors.stream import Event, Raw, Transcript, at, count, money, word
+from rondel.agents.vendors.watched import DATA, Watched
 from rondel.model.actions import Access
 from rondel.model.outcomes import Usage
 from rondel.sandbox.hosts import PROVIDERS
@@ -102,8 +87,9 @@ class OpencodeAgent(CliAgent):
         provider = settings.model.partition("/")[0]
         self.credentials = (*_OWN, *_KEYS.get(provider, ()))
 
+    @override
     def arguments(self, request: Request, start: Start) -> list[str]:
-        """See `CliAgent`. A title of ours saves the call that would make one up."""
+        """A title of ours saves the call that would make one up."""
         words = ["run", "--format", "json", "--title", f"{request.session} {request.action}"]
         words += ["--print-logs", "--log-level", "ERROR"]
         if not self.trusts:
@@ -114,8 +100,8 @@ class OpencodeAgent(CliAgent):
             words += ["-s", start.session]
         return words
 
+    @override
     def environment(self, request: Request) -> dict[str, str]:
-        """See `CliAgent`."""
         closed = {} if self.trusts else {"OPENCODE_DISABLE_PROJECT_CONFIG": "1"}
         return {
             **closed,
@@ -127,13 +113,13 @@ class OpencodeAgent(CliAgent):
             "OPENCODE_DISABLE_SHARE": "1",
         }
 
+    @override
     def state(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        """See `CliAgent`."""
         places = {"DATA": ".local/share", "CONFIG": ".config", "STATE": ".local/state", "CACHE": ".cache"}
         return [Path(env.get(f"XDG_{n}_HOME") or home / p) / "opencode" for n, p in places.items()]
 
+    @override
     def watched(self, env: Mapping[str, str], home: Path) -> Watched:
-        """See `CliAgent`."""
         data, folder, _, cache = places = tuple(self.state(env, home))
         return Watched(
             tuple(folder / name for name in _BEHAVES),
@@ -148,14 +134,16 @@ class OpencodeAgent(CliAgent):
             home=home,
         )
 
+    @override
     def vendor_hosts(self, settings: Sequence[str]) -> Sequence[str]:
-        """See `CliAgent`. The first word of the model says whom it asks."""
+        """The first word of the model says whom it asks."""
         named = [found[1] for text in settings if (found := _MODEL.search(text))]
         first = [self.model.partition("/")[0]] if self.model else named
         return [host for provider in first for host in PROVIDERS.get(provider, ())]
 
+    @override
     def refusal(self, request: Request) -> str | None:
-        """See `CliAgent`. No flag keeps a checkout's own plugins from being run."""
+        """No flag keeps a checkout's own plugins from being run."""
         for folder in checkout(request.cwd):
             plugins = [*folder.glob(".opencode/plugin*/*.[jt]s"), *_with_plugins(folder)]
             if plugins:
@@ -165,11 +153,12 @@ class OpencodeAgent(CliAgent):
                 )
         return None
 
+    @override
     def parse_error(self, line: str) -> Iterator[Event]:
-        """See `CliAgent`. Its retries are in the log only."""
+        """Its retries are in the log only."""
         found = _RETRY.search(line)
         if found:
-            yield Retrying(found[1])
+            yield stream.Retrying(found[1])
 
     def _permissions(self, access: Access) -> dict[str, object]:
         """What is not named is denied; of several rules that fit, the last one counts."""
@@ -180,16 +169,16 @@ class OpencodeAgent(CliAgent):
             allowed["bash"] = {"*": "deny", **dict.fromkeys(self.shell, "allow")}
         return allowed
 
+    @override
     def parse(self, line: Raw) -> Iterator[Event]:
-        """See `CliAgent`."""
         part = line.get("part")
         if session := word(line.get("sessionID")):
-            yield Named(session)
+            yield stream.Named(session)
         match line.get("type"):
             case "step_start":
-                yield Turn(word(at(part, "messageID")))
+                yield stream.Turn(word(at(part, "messageID")))
             case "text":
-                yield Said(word(at(part, "text")), more=True)
+                yield stream.Said(word(at(part, "text")), more=True)
             case "tool_use":
                 yield from _tool(part)
             case "step_finish":
@@ -197,8 +186,9 @@ class OpencodeAgent(CliAgent):
             case "error":
                 yield _error(line.get("error"))
 
+    @override
     def bill(self, transcript: Transcript, counted: Raw) -> tuple[Usage, Raw]:
-        """See `CliAgent`. Each step has its own account; they are added up."""
+        """Each step has its own account; they are added up."""
         usage = Usage()
         for step in transcript.spent:
             tokens = step.get("tokens")
@@ -225,19 +215,19 @@ def _with_plugins(folder: Path) -> Iterator[Path]:
 def _tool(part: object) -> Iterator[Event]:
     name, state = word(at(part, "tool")), at(part, "state")
     title = word(at(state, "title"))
-    yield Did(f"{name} {title}".strip())
+    yield stream.Did(f"{name} {title}".strip())
     if at(state, "status") == "error" and _RULE.search(word(at(state, "error"))):
-        yield Denied(name)
+        yield stream.Denied(name)
 
 
 def _step(part: object) -> Iterator[Event]:
     tokens = at(part, "tokens")
-    yield Turn(word(at(part, "messageID")), count(at(tokens, "input")), count(at(tokens, "output")))
-    yield Spent({"tokens": tokens, "cost": at(part, "cost")})
+    yield stream.Turn(word(at(part, "messageID")), count(at(tokens, "input")), count(at(tokens, "output")))
+    yield stream.Spent({"tokens": tokens, "cost": at(part, "cost")})
     if at(part, "reason") == "stop":
-        yield Finished()
+        yield stream.Finished()
 
 
 def _error(error: object) -> Event:
     message = word(at(error, "data", "message")) or word(at(error, "name")) or "it ended with an error"
-    return Failed(message, count(at(error, "data", "statusCode")) or None)
+    return stream.Failed(message, count(at(error, "data", "statusCode")) or None)

@@ -100,6 +100,15 @@ def place_of(home: Path, kind: str, session: str) -> Place | None:
     return Place(Path(cwd), Path(spool)) if cwd and spool else None
 
 
+def checkout(cwd: Path) -> list[Path]:
+    """The folder and those above it that belong to the same repository."""
+    folders = [cwd, *cwd.parents]
+    for number, place in enumerate(folders, 1):
+        if (place / ".git").exists():
+            return folders[:number]
+    return [cwd]
+
+
 def _place_file(home: Path, kind: str, session: str) -> Path:
     return home / f"{kind}-{re.sub(r'[^A-Za-z0-9_-]', '-', session)[:80]}.json"
 
