@@ -28,16 +28,14 @@ from rondel.agents.words import by_no_link, pinned, pinned_words, run_in
 from rondel.agents.workers import Workers
 from rondel.engine import control
 from rondel.engine.adoption import adopt, claims
-from rondel.engine.branch import Loss, loss_of, see_branch
+from rondel.engine.branch import Loss, loss_of, move_onto, own_branch, see_branch
 from rondel.engine.driver import View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
 from rondel.engine.judged import at_base, touches
-from rondel.engine.ledger import usage_of
 from rondel.engine.look import DiskReader
 from rondel.engine.lost import lost
 from rondel.engine.notes import HEARTBEAT
-from rondel.engine.onto import move_onto, own_branch
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import RunOptions, run
@@ -46,15 +44,14 @@ from rondel.errors import ConfigError, GitError, MachineTrouble, NeedsConsent, R
 from rondel.installed import AnyWorkflow
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
-from rondel.model.commands import command_line
 from rondel.model.consent import Brought, Everything
 from rondel.model.decisions import DECIDED
-from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.jsons import parse_json
-from rondel.model.outcomes import NO_USAGE, Usage
+from rondel.model.names import digest
+from rondel.model.outcomes import NO_USAGE, Usage, usage_of
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import FOREIGN_SESSION, Problem, Status, Summary
+from rondel.model.summary import FOREIGN_SESSION, Problem, Status, Summary, command_line
 from rondel.model.times import stamp
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.processes import reaper

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rondel.model.actions import Action, Ask, Decide, Derive, Probe, Run
 from rondel.model.changes import Change
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.workflow import Given, Step
 from rondel.store.changes import write_changes

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rondel.engine import collected, perform
+from rondel.engine import perform, spools
 from rondel.engine.look import DiskReader
 from rondel.processes import runner
 from rondel.store import documents, files
@@ -29,7 +29,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "an output": lambda folder: runner.output(folder, "x.json"),
     "a tail": lambda folder: runner.tail(folder, "x.json"),
     "a command's output": lambda folder: perform._read(folder / "x.json"),
-    "a command's file": lambda folder: collected._one(folder, "x.json"),
+    "a command's file": lambda folder: spools._one(folder, "x.json"),
     "a look": lambda folder: DiskReader(folder, lambda: None).file("x.json", 50_000_000),  # type: ignore[arg-type,return-value]
     "a changed file": lambda folder: checks._read(folder, "x.json"),
     "a hook": lambda folder: hook._read(str(folder / "x.json")),

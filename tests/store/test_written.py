@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rondel.errors import RondelError
 from rondel.model.changes import Change, Edit, Write, text
-from rondel.model.digests import digest
-from rondel.model.written import WRITTEN, is_theirs
+from rondel.model.marks import WRITTEN, is_theirs
+from rondel.model.names import digest
 from rondel.store import disk, files
 from rondel.store.snapshot import DiskSnapshot
 from rondel.store.written import Written, apply_changes, write_ours

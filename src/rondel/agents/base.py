@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from rondel.model.actions import Access
-from rondel.model.outcomes import NO_USAGE, Ended, Usage
+from rondel.model.outcomes import NO_USAGE, Ended, Usage, usage_json, usage_of
+from rondel.model.times import parse_time
 from rondel.processes.runner import Child, Exit, Reason, plain, tail
 from rondel.sandbox.box import Box, Confined, Kind
 from rondel.sandbox.hosts import Target
@@ -116,6 +117,36 @@ class Reply:
     until: datetime | None = None
     refused: str = ""  # which hosts the sandbox did not let it reach, in words
     tampered: str = ""  # what it changed that is the person's, in words: nothing counts before they know
+
+
+def reply_json(reply: Reply) -> dict[str, object]:
+    """A reply as its spool keeps it; `reply_of` reads it back."""
+    return {
+        "ended": reply.ended,
+        "text": reply.text,
+        "error": reply.error,
+        "usage": usage_json(reply.usage),
+        "raw_usage": dict(reply.raw_usage),
+        "vendor_session": reply.vendor_session,
+        "model": reply.model,
+        "exit_code": reply.exit_code,
+        "until": reply.until.isoformat() if reply.until else None,
+    }
+
+
+def reply_of(record: Mapping[str, Any]) -> Reply:
+    """A reply from its spool; ValueError, KeyError or TypeError where it is none."""
+    return Reply(
+        Ended(record["ended"]),
+        text=str(record["text"]),
+        error=str(record["error"]),
+        usage=usage_of(record["usage"]) or NO_USAGE,
+        raw_usage=record["raw_usage"],
+        vendor_session=record["vendor_session"],
+        model=str(record["model"]),
+        exit_code=record["exit_code"],
+        until=parse_time(record["until"]),
+    )
 
 
 def starts_programs(agent: Agent) -> bool:

@@ -33,12 +33,11 @@ from pathlib import Path
 from typing_extensions import override
 
 from rondel import paths
-from rondel.agents.base import Agent, AgentSettings, Beat, Reply, Request
+from rondel.agents.base import Agent, AgentSettings, Beat, Reply, Request, reply_json, reply_of
 from rondel.errors import ConfigError, UnsafePath
 from rondel.model import jsons
 from rondel.model.names import inside
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
-from rondel.model.times import parse_time
 
 Script = Callable[[Request], Reply | str | Awaitable[Reply | str]]
 KEPT = "mock.json"
@@ -172,34 +171,13 @@ def _edit(folder: Path, name: str, content: str | None) -> None:
 
 def _keep(spool: Path, reply: Reply) -> None:
     """Leave the reply whole in the spool, or not at all."""
-    usage = reply.usage
-    record = {
-        "ended": reply.ended,
-        "text": reply.text,
-        "error": reply.error,
-        "model": reply.model,
-        "exit_code": reply.exit_code,
-        "until": reply.until.isoformat() if reply.until else None,
-        "usage": [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.usd],
-        "raw_usage": dict(reply.raw_usage),
-    }
     paths.make_folders(spool)
-    paths.replace(spool / KEPT, json.dumps(record).encode())
+    paths.replace(spool / KEPT, json.dumps(reply_json(reply)).encode())
 
 
 def _kept(spool: Path) -> Reply | None:
     try:
-        record = jsons.load(paths.read(spool / KEPT))
-        return Reply(
-            Ended(record["ended"]),
-            text=record["text"],
-            error=record["error"],
-            model=record["model"],
-            exit_code=record["exit_code"],
-            until=parse_time(record["until"]),
-            usage=Usage(*record["usage"]),
-            raw_usage=record["raw_usage"],
-        )
+        return reply_of(jsons.load(paths.read(spool / KEPT)))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -27,7 +27,7 @@ from rondel import paths
 from rondel.agents.checks import MEMORY_MAX, OURS, limited
 from rondel.errors import RondelError
 from rondel.model import jsons
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.trouble import machine
 from rondel.model.workers import Program, Read, nothing_to_read
 from rondel.processes.leftovers import end_leftovers

@@ -19,9 +19,9 @@ from rich.text import Text
 
 from rondel.cli.screen import PlainConsole
 from rondel.engine.driver import View
-from rondel.engine.ledger import Ledger, usage_json
+from rondel.engine.ledger import Ledger
 from rondel.engine.notes import RunningAction
-from rondel.model.outcomes import Ended, Usage
+from rondel.model.outcomes import Ended, Usage, usage_json
 from rondel.model.summary import Summary
 from rondel.processes.runner import plain
 

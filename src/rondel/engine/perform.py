@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -17,15 +16,14 @@ from rondel import paths
 from rondel.agents import roster
 from rondel.agents.base import Agent, AgentSettings, Beat, Clocks, Reply, Request, cut_short, starts_programs
 from rondel.config import Config
-from rondel.engine.collected import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected
 from rondel.engine.executor import REPAIR, Answer, Executor, in_one, kept_answer
 from rondel.engine.session import Session
+from rondel.engine.spools import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected, slot, spool_of
 from rondel.errors import GitError, NeedsConsent, RondelError
 from rondel.model.actions import SCRATCH, Access, Action, Ask, Derive, Probe, Run, Workspace
-from rondel.model.digests import digest
 from rondel.model.identity import home
 from rondel.model.jsons import parse_json
-from rondel.model.names import is_safe_name
+from rondel.model.names import digest, is_safe_name
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome, Usage
 from rondel.model.trouble import NOT_RUN, machine, no_command
 from rondel.model.workflow import RepoReader, Step
@@ -366,7 +364,7 @@ class Performer(Generic[S]):
 
     def spool(self, path: str, number: int) -> Path:
         """The folder of one try's output."""
-        return _spool(self._session.run, path, number)
+        return spool_of(self._session.run, path, number)
 
     def place(self, action: Action) -> str:
         """Where a person sees what became of an action: what was said, and its edit where there is one."""
@@ -580,16 +578,6 @@ def _flat(path: str) -> str:
     """An action's path as a file name that a person can read and type."""
     name = path.removeprefix(".rondel/parts/").replace("/", ".").removesuffix(".md")
     return name if is_safe_name(name) else slot(path)
-
-
-@lru_cache(maxsize=1024)
-def _spool(run: Path, path: str, number: int) -> Path:
-    return run / f"spool/{slot(path)}/{number}"
-
-
-def slot(path: str) -> str:
-    """An action's path as one folder name: readable, and never the same for two."""
-    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', path).strip('.-')[-80:]}-{digest(path)[:8]}"
 
 
 def _of_answer(answer: Answer, settings: AgentSettings) -> Outcome:

@@ -17,16 +17,16 @@ from rondel.engine.lost import identity_in_commits
 from rondel.errors import LostLease, NeedsConsent, NewerFile, RondelError
 from rondel.model.changes import Aside, Change, Edit, Write
 from rondel.model.decisions import ADOPTED, is_decision
-from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.jsons import parse_json
+from rondel.model.marks import WRITTEN
+from rondel.model.names import digest
 from rondel.model.refs import branch_in
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
 from rondel.model.workflow import NOTHING_GIVEN, Given, Mark, RepoReader, SessionRef, Workflow
-from rondel.model.written import WRITTEN
 from rondel.processes import reaper
 from rondel.store import documents, files, ours
 from rondel.store.committed import Committed

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from rondel.model.digests import digest
 from rondel.model.jsons import parse_json
+from rondel.model.names import digest
 
 
 class Snapshot(Protocol):

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 
 from rondel.errors import GitError
-from rondel.model.digests import digest
-from rondel.model.names import slug
+from rondel.model.names import digest, slug
 from rondel.model.refs import END, branch_in, is_commit
 from rondel.model.workflow import Edited
 from rondel.repo.edits import TRAILER, Commit, changed, newest, value_of

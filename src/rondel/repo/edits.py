@@ -13,11 +13,10 @@ from pathlib import Path
 
 from rondel import paths
 from rondel.errors import GitError
-from rondel.model.commands import command_line
-from rondel.model.cut import first_few
-from rondel.model.digests import digest
-from rondel.model.names import slug
+from rondel.model.names import digest, slug
 from rondel.model.refs import END
+from rondel.model.summary import command_line
+from rondel.model.texts import first_few
 from rondel.repo import clone
 from rondel.repo.git import Git, Result
 from rondel.repo.worktrees import Mark, Worktrees

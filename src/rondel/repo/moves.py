@@ -25,8 +25,8 @@ from pathlib import Path
 
 from rondel import paths
 from rondel.errors import GitError, MachineTrouble
-from rondel.model.cut import first_few
 from rondel.model.refs import END
+from rondel.model.texts import first_few
 from rondel.model.trouble import machine
 from rondel.repo import reflocks
 from rondel.repo.checkout import BUSY_S, MOVES, NOTE, Checkout, Move, is_in_folders, quoted

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from rondel.model.cut import first_few
-from rondel.model.digests import digest
+from rondel.model.names import digest
+from rondel.model.texts import first_few
 from rondel.repo.config import config_keys
 from rondel.repo.git import Git
 

@@ -17,10 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from rondel.errors import GitError, RondelError
-from rondel.model.cut import first_few
-from rondel.model.digests import digest
-from rondel.model.names import slug
+from rondel.model.names import digest, slug
 from rondel.model.refs import END, is_branch
+from rondel.model.texts import first_few
 from rondel.model.trouble import NOT_RUN, no_command
 from rondel.processes.leftovers import end_leftovers
 from rondel.processes.shell import Ran, Shell

@@ -27,7 +27,7 @@ from typing import IO, Any
 from rondel import paths
 from rondel.errors import GitError, NewerFile
 from rondel.model import jsons
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.refs import END, is_commit, is_operand
 from rondel.model.trouble import machine
 from rondel.model.versions import VERSION, message, newer

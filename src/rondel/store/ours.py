@@ -23,8 +23,7 @@ from typing import NamedTuple
 from rondel import paths
 from rondel.errors import RondelError
 from rondel.model import jsons
-from rondel.model.digests import digest
-from rondel.model.names import inside, safe_name
+from rondel.model.names import digest, inside, safe_name
 from rondel.store import disk, files, logs
 
 HOME = ".rondel"  # below it everything is ours, and no link is followed

@@ -1,6 +1,6 @@
 """Writing without loss: what somebody else wrote under the name of one of our files is never destroyed.
 
-Which texts are ours is on record (see `rondel.model.written`); every other text is kept, whenever
+Which texts are ours is on record (see `rondel.model.marks`); every other text is kept, whenever
 it came there.
 """
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from rondel import paths
 from rondel.model.changes import Change, Keep, Write
-from rondel.model.digests import digest
+from rondel.model.marks import WRITTEN, line, marks_in
+from rondel.model.names import digest
 from rondel.model.versions import VERSION
-from rondel.model.written import WRITTEN, line, marks_in
 from rondel.store import files, ours
 from rondel.store.changes import After, Replace, write_changes, write_together
 from rondel.store.known import KnownLog

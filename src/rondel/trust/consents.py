@@ -23,7 +23,7 @@ from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.changes import Document
 from rondel.model.consent import Everything
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.times import stamp
 from rondel.repo.git import Git
 from rondel.store import documents, files

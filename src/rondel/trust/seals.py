@@ -16,13 +16,12 @@ from typing import NamedTuple
 
 from rondel import paths
 from rondel.model.changes import Document
-from rondel.model.commands import command_line
 from rondel.model.decisions import DECISIONS, SEAL, doubt, is_decision, outdated, seal_of, sealed
-from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.jsons import parse_json
+from rondel.model.names import digest
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem
+from rondel.model.summary import Problem, command_line
 from rondel.store import documents, files
 from rondel.store.locks import locked
 from rondel.trust.consents import make_private

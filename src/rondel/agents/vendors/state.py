@@ -40,9 +40,8 @@ from rondel.agents.vendors.watched import (
     others_noted,
 )
 from rondel.model import jsons
-from rondel.model.cut import first_few
-from rondel.model.digests import digest
-from rondel.model.plain import visible
+from rondel.model.names import digest
+from rondel.model.texts import first_few, visible
 from rondel.model.trouble import machine
 
 NOTE_MAX = 4 * ALL_MAX

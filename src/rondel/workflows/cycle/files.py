@@ -11,8 +11,7 @@ from typing import Any
 
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Change, Edit, Write, json_file
-from rondel.model.digests import digest
-from rondel.model.names import safe_name
+from rondel.model.names import digest, safe_name
 from rondel.model.summary import Problem
 from rondel.model.times import offset
 from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed

@@ -14,8 +14,8 @@ from itertools import takewhile
 from rondel.errors import RondelError
 from rondel.model.actions import Derive, Probe
 from rondel.model.changes import Change, json_file
-from rondel.model.digests import digest
 from rondel.model.identity import home
+from rondel.model.names import digest
 from rondel.model.outcomes import Outcome
 from rondel.model.refs import END, commit_or_none
 from rondel.model.workflow import RepoReader, Step

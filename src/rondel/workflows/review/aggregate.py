@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rondel.model.changes import Document, Json
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.findings import (

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
-from rondel.model.written import is_theirs
+from rondel.model.marks import is_theirs
 from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.change import Change, Changed, FileDiff

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from rondel.model.changes import Document, Json
-from rondel.model.digests import digest
 from rondel.model.marks import signature, unsigned
+from rondel.model.names import digest
 from rondel.model.snapshot import Snapshot
 from rondel.workflows.review.aggregate import Item, item_of
 from rondel.workflows.review.findings import Category, Finding, listed_in

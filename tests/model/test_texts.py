@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.model.cut import cut
+from rondel.model.texts import cut
 
 
 def test_the_end_of_a_test_run_is_kept():

@@ -1,14 +1,15 @@
-"""Plain: texts of repositories and agents, for a terminal and for a forge.
+"""Texts that somebody else wrote, for people to read: made harmless for a terminal or a forge, and cut.
 
 Both read more than letters: a terminal takes orders from control characters and turns text
-round, a forge calls people, closes issues and loads images. Between them and any text that
-somebody else wrote stand these two functions.
+round, a forge calls people, closes issues and loads images. Between them and any text of a repository
+or an agent stand `visible` and `for_forge`.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 _MARKS_MAX = 8  # on one letter; no language has more, and more are drawn over the lines around
 _HIDDEN = re.compile(
@@ -63,3 +64,26 @@ def for_forge(text: str) -> str:
     for pattern, apart in _FORGE:
         kept = pattern.sub(apart, kept)
     return kept
+
+
+HEAD = 200
+
+
+def cut(text: str, size_max: int) -> str:
+    """The text, or its first characters, an ellipsis and its end, together no longer than that."""
+    if len(text) <= size_max:
+        return text
+    head = min(HEAD, size_max // 4)
+    return f"{text[:head]} … {text[head + 3 - size_max :]}"
+
+
+def one_line(text: str, length_max: int = 200) -> str:
+    """Text from a file as one line of bounded length that can end no quotation."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split()).replace('"', "'")
+    return line if len(line) <= length_max else line[: length_max - 1] + "…"
+
+
+def first_few(words: Sequence[str], count_max: int, between: str = ", ") -> str:
+    """As many of the words as a person reads, and how many more there are."""
+    more = f" and {len(words) - count_max} more" if len(words) > count_max else ""
+    return between.join(words[:count_max]) + more
