@@ -69,12 +69,12 @@ from rondel.sandbox.box import mode as sandbox_mode
 from rondel.sandbox.box import unclosable as unclosable
 from rondel.sandbox.hosts import named
 from rondel.store import files, ours
+from rondel.store.changes import Written
 from rondel.store.lease import NAME as LEASE
 from rondel.store.lease import Lease, holder
 from rondel.store.locks import locked
 from rondel.store.ours import OLD_RUN, RECORD, RESTORED, Restored
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import Written
 from rondel.trust import consents
 from rondel.trust.consents import Consents
 from rondel.trust.doubts import WRITTEN_MEANWHILE, Doubts

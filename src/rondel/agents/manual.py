@@ -22,11 +22,11 @@ class ManualAgent(Agent):
     in_process = True
     model = ""
 
-    @override
     def __init__(self, settings: AgentSettings) -> None:
         self.name = settings.name
         self._root = settings.root
 
+    @override
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
         """Never waits: without a reply file it says which files it is waiting for."""
         prompt_file = request.prompt_file or request.spool / "prompt.md"

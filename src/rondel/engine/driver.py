@@ -34,8 +34,8 @@ from rondel.model.times import stamp
 from rondel.model.trouble import machine
 from rondel.model.workflow import Step
 from rondel.processes import runner
+from rondel.store.changes import Kept
 from rondel.store.lease import Lease
-from rondel.store.written import Kept
 
 S = TypeVar("S")
 

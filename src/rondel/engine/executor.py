@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
+from typing_extensions import override
+
 from rondel import paths
 from rondel.agents.base import Agent, Beat, Reply, Request, reply_json, reply_of, starts_programs
 from rondel.errors import MachineTrouble
@@ -51,14 +53,14 @@ class Executor(Protocol):
         ...
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     """Jobs as processes of this machine; their spools are folders."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
 
+    @override
     async def submit(self, agent: Agent, request: Request, beat: Callable[[Beat], None]) -> Answer:
-        """See `Executor`."""
         found = self.find(agent, request)
         if found is not None:
             return found
@@ -84,8 +86,8 @@ class LocalExecutor:
                     _keep_in_one(request, answer)
         return answer
 
+    @override
     def find(self, agent: Agent, request: Request) -> Answer | None:
-        """See `Executor`."""
         kept = _noted(in_one(request.spool))
         if kept is not None or not paths.is_folder(request.spool):
             return kept

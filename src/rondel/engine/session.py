@@ -29,13 +29,12 @@ from rondel.model.versions import VERSION, newer
 from rondel.model.workflow import NOTHING_GIVEN, Given, Mark, RepoReader, SessionRef, Workflow
 from rondel.processes import reaper
 from rondel.store import documents, files, ours
-from rondel.store.committed import Committed
-from rondel.store.journal import Journal
-from rondel.store.known import KnownLog
+from rondel.store.changes import Applied, Kept, Written, apply_changes, write_ours
+from rondel.store.documents import Committed
+from rondel.store.journal import Journal, KnownLog
 from rondel.store.lease import Lease
 from rondel.store.ours import ASIDE, HOME, RECORD, RESTORED, Restored
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import Applied, Kept, Written, apply_changes, write_ours
 from rondel.trust.doubts import Doubts
 from rondel.trust.seals import Believed, Seals, decisions_in
 from rondel.trust.sessions import ADOPTING, BEGUN, KnownSession, Record, Sessions

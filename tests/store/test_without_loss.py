@@ -15,8 +15,8 @@ from rondel.model.changes import Change, Edit, Write, text
 from rondel.model.marks import WRITTEN, is_theirs
 from rondel.model.names import digest
 from rondel.store import disk, files
+from rondel.store.changes import Written, apply_changes, write_ours
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import Written, apply_changes, write_ours
 from rondel.testing.faults import killed_at
 
 MINE = "Mine.\n"
