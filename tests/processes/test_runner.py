@@ -28,7 +28,7 @@ from rondel.processes.runner import (
     clean_env,
     finished,
     output,
-    plain,
+    printable,
     run,
     tail,
 )
@@ -441,15 +441,15 @@ def test_where_there_is_no_subreaper_children_and_their_group_are_ended(tmp_path
 
 @given(st.text(st.characters(max_codepoint=0x2030)) | st.text("\x1b[]0;m\x07\\P?1h\r\n\tx"))
 def test_no_word_of_a_program_gives_orders_to_a_terminal(text):
-    shown = plain(text)
+    shown = printable(text)
     assert all(c.isprintable() or c in "\n\t" or ord(c) > 0x9F for c in shown)
-    assert plain(shown) == shown
+    assert printable(shown) == shown
     if text.isprintable():
         assert shown == text
 
 
 def test_a_title_and_colours_are_no_words():
-    assert plain("\x1b]0;owned\x07a\x1b[31;1mred\x1b[0m\x1b[2J b\tc\nd\r") == "ared b\tc\nd"
+    assert printable("\x1b]0;owned\x07a\x1b[31;1mred\x1b[0m\x1b[2J b\tc\nd\r") == "ared b\tc\nd"
 
 
 def test_a_spool_that_becomes_a_link_at_any_moment_is_never_left(tmp_path, tag):

@@ -1,6 +1,6 @@
 """The contract of an agent: `run(request) -> Reply`.
 
-An agent gets a prompt and a folder and gives a text back. It never raises for what the
+An agent gets a prompt and a folder and returns a text. It never raises for what the
 other side did: a crash, a refusal, a limit are replies too.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from rondel.model.actions import Access
 from rondel.model.outcomes import NO_USAGE, Ended, Usage, usage_json, usage_of
 from rondel.model.times import parse_time
-from rondel.processes.runner import Child, Exit, Reason, plain, tail
+from rondel.processes.runner import Child, Exit, Reason, printable, tail
 from rondel.sandbox.box import Box, Confined, Kind
 from rondel.sandbox.hosts import Target
 
@@ -243,5 +243,5 @@ def failed_status(code: int, spool: Path) -> str:
 
 
 def _words(spool: Path) -> str:
-    words = plain(tail(spool, "err")) or plain(tail(spool, "out"))
+    words = printable(tail(spool, "err")) or printable(tail(spool, "out"))
     return f": {words}" if words else ""

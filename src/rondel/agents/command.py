@@ -29,7 +29,7 @@ from rondel.agents.words import by_no_link, is_line, loads_modules, pinned
 from rondel.errors import ConfigError
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.times import parse_time
-from rondel.processes.runner import Exit, answered, clean_env, output, plain, run, tail
+from rondel.processes.runner import Exit, answered, clean_env, output, printable, run, tail
 from rondel.sandbox.box import OURS, hint
 from rondel.sandbox.hosts import configured, lines
 
@@ -60,7 +60,7 @@ class CommandAgent(Agent):
     @override
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
         def show(line: bytes) -> None:
-            if text := plain(line[-_BEAT_MAX:].decode(errors="replace")).strip():
+            if text := printable(line[-_BEAT_MAX:].decode(errors="replace")).strip():
                 beat(Beat(text=text))
 
         _, scripts = pinned(self._settings.command, self._settings.beside)
@@ -130,7 +130,7 @@ class _Said:
     """What the end of standard error tells us."""
 
     def __init__(self, text: str) -> None:
-        lines = [line for line in map(str.strip, plain(text).split("\n")) if line]
+        lines = [line for line in map(str.strip, printable(text).split("\n")) if line]
         parks = [line[len(_PARK) :].strip() for line in lines if line.startswith(_PARK)]
         rest = [line for line in lines if not line.startswith((_PARK, OURS))]
         self.park = parks[-1] if parks else None

@@ -23,7 +23,7 @@ from rondel.engine.ledger import Ledger
 from rondel.engine.notes import RunningAction
 from rondel.model.outcomes import Ended, Usage, usage_json
 from rondel.model.summary import Summary
-from rondel.processes.runner import plain
+from rondel.processes.runner import printable
 
 _RULE = re.compile(r"([=\-_*#~])\1{4,}")
 QUIET_S = 2  # after this long without output the view says for how long
@@ -140,7 +140,7 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
 
 def _one_line(title: str) -> str:
     """A title, which may be an agent's words, as a line that gives a terminal no orders."""
-    return " ".join(plain(title).split())
+    return " ".join(printable(title).split())
 
 
 def _first_words(error: str) -> str:

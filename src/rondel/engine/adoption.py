@@ -59,7 +59,7 @@ def claims(
 
 
 def adopt(session: Session[Any], look: RepoReader, at: datetime) -> list[Restored]:
-    """Put a session on record as the person's, with its decisions sealed anew; gives what was put back.
+    """Put a session on record as the person's, with its decisions sealed anew; returns what was put back.
 
     What only says what the repository says is put aside, to be looked up again, and so are answers that
     wait to be taken: whoever wrote them was not asked here.

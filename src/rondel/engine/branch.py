@@ -124,7 +124,7 @@ async def see_branch(session: Session[Any], workspaces: Workspaces, say: Say) ->
 def move_onto(
     session: Session[Any], branch: str, look: RepoReader, lease: Lease, branches: Branches
 ) -> list[str]:
-    """Note the new branch; gives what it lacks of the session's work so far, a line each.
+    """Note the new branch; returns what it lacks of the session's work so far, a line each.
 
     Nothing is moved there: whether what was done belongs on both branches is the person's to say. What it
     lacks is accepted, and on record: it counts as done all the same.

@@ -1,4 +1,4 @@
-"""What a probe may do in the repository: git, files, programs; each bounded in time and in what it gives."""
+"""What a probe may do in the repository: git, files, programs; each bounded in time and in size."""
 
 from __future__ import annotations
 

@@ -532,7 +532,7 @@ class Performer(Generic[S]):
         if cut is not None:
             return replace(outcome, ended=cut.ended, error=cut.error)
         if exit_.code != 0:
-            words = runner.plain(_read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip())
+            words = runner.printable(_read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip())
             if run.setting and exit_.code in NOT_RUN and not collected:
                 raise no_command(run.setting, words)
             if self._tools.box and (more := hint(words, "none" if run.closed else self._tools.box.network)):

@@ -381,7 +381,7 @@ class Session(Generic[S]):
         return self.doubts.hides(path, self.files)
 
     def adopt_texts(self) -> list[str]:
-        """The doubted texts count from now on; gives which they are."""
+        """The doubted texts count from now on; returns which they are."""
         found = self.doubts.adopt(self.files, self.paths())
         if found:
             self._state = None
@@ -419,7 +419,7 @@ class Session(Generic[S]):
         *,
         together: bool = False,
     ) -> tuple[dict[str, str], Sequence[Kept]]:
-        """Leave the files; gives what was written by digest, and what of somebody else's was kept.
+        """Leave the files; returns what was written by digest, and what of somebody else's was kept.
 
         `seen` holds the digests that declared files had when the action began. With `together` these
         are the files of several actions, each of which was expected.
@@ -495,7 +495,7 @@ class Session(Generic[S]):
             except RondelError as error:
                 if not left or not (self._heal(changes) or self._heal(changes, str(error))):
                     raise
-        raise AssertionError("the last try gives or raises")
+        raise AssertionError("the last try returns or raises")
 
     def _was_written(self, changes: Sequence[Change], path: str, data: bytes | None) -> None:
         """Remember what we left, and that what we moved away is not missing."""

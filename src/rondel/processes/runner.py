@@ -188,7 +188,7 @@ def answered(spool: Path) -> Exit | None:
     return None if cut else ended
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """What a program said, without what would move or colour a person's terminal, or give it orders."""
     return _CONTROL.sub("", text)
 

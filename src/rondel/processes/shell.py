@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rondel import paths
 from rondel.errors import RondelError
-from rondel.processes.runner import Child, Exit, Reason, clean_env, plain, run, tail
+from rondel.processes.runner import Child, Exit, Reason, clean_env, printable, run, tail
 from rondel.sandbox.box import Box, Confined, hint
 
 WALL_S = 1800.0
@@ -47,7 +47,7 @@ class Shell:
         )
         try:
             ended = asyncio.run(self._run(child))
-            words = [plain(tail(spool, "out", _TAIL)), plain(tail(spool, "err", _TAIL))]
+            words = [printable(tail(spool, "out", _TAIL)), printable(tail(spool, "err", _TAIL))]
         except asyncio.CancelledError:
             raise RondelError(f"stopped while {command!r} ran") from None
         finally:

@@ -246,7 +246,7 @@ class Git:
         return reflocks.try_again(call, lambda done: done.err, self.folder, " ".join((*args, stdin)))
 
     def raw(self, *args: str, stdin: bytes = b"") -> bytes:
-        """The bytes that a git command gives, and is given: contents of files, and names of any kind."""
+        """The bytes that a git command prints, and is sent: contents of files, and names of any kind."""
         status, out, err = self._run(command(args), args[_subcommand(args)], stdin, TIMEOUT_S)
         if status != 0:
             raise self._refused(args, Result(status, "", err.decode(errors="replace")))

@@ -213,8 +213,18 @@ class Worktrees:
             self.drop(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.locked("worktrees"):
-            options = ("--quiet", "--force", "--force", "--detach", "--no-checkout")
-            self.git("worktree", "add", *options, END, str(path), base)
+            self.git(
+                "worktree",
+                "add",
+                "--quiet",
+                "--force",
+                "--force",
+                "--detach",
+                "--no-checkout",
+                END,
+                str(path),
+                base,
+            )
         private = (path / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
         mark = self.save(path, Mark(session, key, base, str(Path(private).resolve())))
         self.in_tree(path, mark)("read-tree", "--reset", "-u", base)

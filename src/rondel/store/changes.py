@@ -51,7 +51,7 @@ def write_changes(
     with each path that was touched and what it holds now, None where it must be looked at.
     `settle` says what is done instead of a change, and again where that does not hold any more
     in the moment it is done. `known` are documents that are there: one that is gone is not begun
-    anew, but DamagedFile. `version` is the highest of a document that may be changed. Gives what
+    anew, but DamagedFile. `version` is the highest of a document that may be changed. Returns what
     was done.
     """
     there = _lines_there(folder, changes, beside)
@@ -87,7 +87,7 @@ def write_together(
     guard: Callable[[], None] | None,
     after: After | None,
 ) -> tuple[list[Write], list[Write]]:
-    """Write files that do not depend on each other at their `free` places; gives what is done, and the rest.
+    """Write files that do not depend on each other at their `free` places; returns those done, and the rest.
 
     The rest is where something is already, or came meanwhile: that is carried out one by one.
     """
@@ -273,7 +273,7 @@ def note_ours(
 ) -> dict[str, str]:
     """Note which texts are ours, before they are there; what is there now may be ours, too.
 
-    Gives the places of those where nothing is now.
+    Returns the places of those where nothing is now.
     """
     marks: dict[str, list[str]] = {}
     free: dict[str, str] = {}

@@ -61,7 +61,7 @@ def edit_bytes(
     is_there: bool = False,
     version: int = VERSION,
 ) -> Edited:
-    """Like `edit`; also gives what the file holds now.
+    """Like `edit`; also returns what the file holds now.
 
     With `is_there` the caller knows the document: one that is gone or empty is damaged, not new. One of
     a higher `version` is not changed: NewerFile.
@@ -123,7 +123,7 @@ def _known(path: Path, document: Document, version: int) -> Document:
 def _damaged(path: Path, why: str) -> DamagedFile:
     return DamagedFile(
         f"{os.fspath(path)!r} is not a JSON document: {why}. "
-        "It is left as it is; mend it, or move it away, and run again"
+        "It is left as it is; fix it, or move it away, and run again"
     )
 
 

@@ -287,7 +287,7 @@ def _why(place: Path) -> str:
 
 
 def put_aside(folder: Path, place: Path, relative: str, word: str = "damaged") -> str:
-    """Move what is at a place to a free name under `aside/`; gives that name. It is never followed."""
+    """Move what is at a place to a free name under `aside/`; returns that name. It is never followed."""
     way = next((at for at in (folder / HOME, folder / ASIDE) if not _is_folder(at)), None)
     if way is None:
         files.make_folder(folder / ASIDE)

@@ -194,7 +194,7 @@ class DiskSnapshot(Snapshot):
     def refresh(self, *folders: str) -> frozenset[str]:
         """Look for what others changed: everywhere, or below these folders. The rest stays known.
 
-        Gives the paths that may have changed, of what was asked for before; a folder's ends in `/`.
+        Returns the paths that may have changed, of what was asked for before; a folder's ends in `/`.
         """
         changed: set[str] = set()
         for folder in folders or ("",):

@@ -50,7 +50,7 @@ from rondel.processes.runner import (
     answered,
     clean_env,
     output,
-    plain,
+    printable,
     run,
     tail,
 )
@@ -271,7 +271,7 @@ class CliAgent(Agent):
 
     def finish(self, request: Request, start: Start, ended: Exit, transcript: Transcript) -> Reply:
         """The reply: what the stream said, judged by how the process ended."""
-        words = plain(tail(request.spool, "err"))
+        words = printable(tail(request.spool, "err"))
         usage, raw = self.bill(transcript, start.counted)
         reply = self._judge(request, ended, transcript, words)
         if reply.ended is Ended.DONE and not usage.tokens:
@@ -441,7 +441,7 @@ def _options(settings: AgentSettings) -> tuple[tuple[str, ...], bool]:
 
 
 def _beat(transcript: Transcript) -> Beat:
-    lines = plain(transcript.last).strip().splitlines()
+    lines = printable(transcript.last).strip().splitlines()
     return Beat(
         tokens=transcript.tokens,
         text=lines[-1][:_BEAT_MAX] if lines else "",
@@ -458,5 +458,5 @@ def _with_reason(cut: Reply, transcript: Transcript) -> Reply:
 
 
 def _short(text: str) -> str:
-    text = plain(text[: 2 * _ERROR_MAX]).strip()
+    text = printable(text[: 2 * _ERROR_MAX]).strip()
     return text if len(text) <= _ERROR_MAX else f"{text[:_ERROR_MAX]} …"
