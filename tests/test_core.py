@@ -35,7 +35,7 @@ ALLOWED = {
     ("trust/named.py", "go-task"): "the program",
     ("trust/named.py", "tasks.py"): "its file",
     ("trust/consents.py", "task command"): "in the files of people's consents, under this name",
-    ("api.py", "the change under review brings its own "): "a sentence",
+    ("project.py", "the change under review brings its own "): "a sentence",
     ("cli/trust.py", "Take back every yes in this repository, to commands of tasks too."): "a sentence",
     ("sandbox/box.py", CLOSED): "a sentence",
 }

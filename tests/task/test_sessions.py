@@ -266,9 +266,9 @@ def test_of_several_markers_the_newest_stays_and_the_others_are_paused(root):
     (root / ".workflow/.active-WFS-one").touch()
     os.utime(root / ".workflow/.active-WFS-one", (1, 1))
     here = project(root)
-    assert "several-markers" in {p.rule for p in here.summary(here.find("WFS-two")).problems}
-    assert here.state(here.find("WFS-two")).is_marked
-    assert not here.state(here.find("WFS-one")).is_marked
+    assert "several-markers" in {p.rule for p in here.summary(here.ref("WFS-two")).problems}
+    assert here.state(here.ref("WFS-two")).is_marked
+    assert not here.state(here.ref("WFS-one")).is_marked
     found(root, repair=True)
     assert files.markers(root) == ["WFS-two"]
     assert document(root, "WFS-one")["status"] == "paused"
