@@ -142,8 +142,8 @@ def test_the_marker_is_the_truth_about_what_is_active(root):
     files.start(root, "Two")
     (root / ".workflow/.active-WFS-two").rename(root / ".workflow/.active-WFS-one")
     assert files.active(root) == one.id
-    assert project(root).summary(project(root).find("WFS-one")).status == "active"
-    assert project(root).summary(project(root).find("WFS-two")).status == "paused"
+    assert project(root).summary(project(root).ref("WFS-one")).status == "active"
+    assert project(root).summary(project(root).ref("WFS-two")).status == "paused"
 
 
 def test_pausing_takes_the_marker_away_and_resuming_brings_it_back(root):
