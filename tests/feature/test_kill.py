@@ -15,7 +15,7 @@ from turning import APPROVED, BLOCKED
 from rondel.agents.base import Reply, Request
 from rondel.api import Hall
 from rondel.model.outcomes import Ended
-from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
+from rondel.testing.kills import Trial, killed_and_resumed, undisturbed
 from rondel.testing.scripted import Scripted
 from rondel.workflows.feature import start_feature
 from rondel.workflows.feature.files import update_phase_state
@@ -110,8 +110,8 @@ def calm_code(tmp_path_factory):
 
 
 @swept(parts=4, stride=16)
-def test_a_kill_at_points_all_through_an_implementation_changes_nothing(points, tmp_path, calm_code):
-    sweep(Implementing, tmp_path, points, calm_code, least=200)
+def test_a_kill_at_points_all_through_an_implementation_changes_nothing(share, tmp_path, calm_code):
+    share.sweep(Implementing, tmp_path, calm_code, least=200, apart=40)
 
 
 @pytest.fixture(scope="module")
@@ -133,5 +133,5 @@ def test_a_kill_at_a_point_changes_nothing(tmp_path_factory, calm, point):
 
 
 @swept(parts=8, stride=16)
-def test_a_kill_at_every_point_changes_nothing(points, tmp_path, calm):
-    sweep(Phases, tmp_path, points, calm, least=300)
+def test_a_kill_at_every_point_changes_nothing(share, tmp_path, calm):
+    share.sweep(Phases, tmp_path, calm, least=300, apart=40)
