@@ -1,6 +1,6 @@
 """How often our own tests kill: at a share of the points, each in its own session, another with each commit.
 
-RONDEL_SWEEP=1 takes every point besides, many in one session; RONDEL_KILL_STRIDE=1 every one alone.
+RONDEL_SWEEP=1 takes every point, many in one session; RONDEL_KILL_STRIDE=1 every one in its own.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ class Share:
         apart: int,
     ) -> None:
         """Some deaths alone; in a whole sweep, all in chains."""
-        kills.sweep(make, folder, self.alone, calm, least=least)
         if WHOLE and not STRIDE:
             mine = {"part": self.part, "parts": self.parts}
-            sweep_in_chains(make, folder / "chains", calm, least=least, apart=apart, **mine)
+            sweep_in_chains(make, folder, calm, least=least, apart=apart, **mine)
+        else:
+            kills.sweep(make, folder, self.alone, calm, least=least)
 
 
 def swept(parts: int, stride: int = 1) -> pytest.MarkDecorator:
