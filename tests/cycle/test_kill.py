@@ -120,6 +120,6 @@ def calm_once(tmp_path_factory):
     return undisturbed(Once(tmp_path_factory.mktemp("calm-once")))
 
 
-@swept(parts=10, stride=24)
+@swept(parts=4, stride=24)
 def test_a_death_at_points_all_through_a_cycle_changes_nothing(share, tmp_path, calm_once):
     share.sweep(Once, tmp_path, calm_once, least=500, apart=40)

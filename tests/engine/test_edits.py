@@ -153,13 +153,13 @@ def some_edit(request: Request) -> str | Reply:
     return edit(request)
 
 
-@swept(parts=4, stride=12)
+@swept(parts=2, stride=12)
 def test_a_death_anywhere_with_agents_that_edit_or_do_not_or_fail_loses_nothing(share, root, tmp_path):
     calm = undisturbed(Some(tmp_path / "undisturbed"))
     share.sweep(Some, tmp_path, calm, least=100, apart=40)
 
 
-@swept(parts=4, stride=10)
+@swept(parts=2, stride=10)
 def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(share, root, tmp_path):
     """Every fault point of a session with edits; git is sane afterwards and no worktree is left."""
     calm = undisturbed(Edits(tmp_path / "undisturbed"))

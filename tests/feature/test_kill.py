@@ -109,7 +109,7 @@ def calm_code(tmp_path_factory):
     return undisturbed(Implementing(tmp_path_factory.mktemp("undisturbed")))
 
 
-@swept(parts=4, stride=16)
+@swept(parts=2, stride=16)
 def test_a_kill_at_points_all_through_an_implementation_changes_nothing(share, tmp_path, calm_code):
     share.sweep(Implementing, tmp_path, calm_code, least=200, apart=40)
 
@@ -132,6 +132,6 @@ def test_a_kill_at_a_point_changes_nothing(tmp_path_factory, calm, point):
     killed_and_resumed(Phases(tmp_path_factory.mktemp("killed")), [point], calm)
 
 
-@swept(parts=8, stride=16)
+@swept(parts=2, stride=16)
 def test_a_kill_at_every_point_changes_nothing(share, tmp_path, calm):
-    share.sweep(Phases, tmp_path, calm, least=300, apart=40)
+    share.sweep(Phases, tmp_path, calm, least=300, apart=25)

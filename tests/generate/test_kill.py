@@ -102,9 +102,9 @@ def test_a_death_between_any_two_files_changes_nothing(points, tmp_path, calm):
     sweep(Cycles, tmp_path, points, calm, least=40, die=die_between_files)
 
 
-@swept(parts=4, stride=50)
+@swept(parts=2, stride=50)
 def test_a_death_at_points_all_through_a_session_changes_nothing(share, tmp_path, calm):
-    share.sweep(Cycles, tmp_path, calm, least=300, apart=40)
+    share.sweep(Cycles, tmp_path, calm, least=300, apart=30)
 
 
 @swept(parts=2, stride=40)

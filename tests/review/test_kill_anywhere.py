@@ -82,7 +82,7 @@ def calm(make, tmp_path_factory):
     return undisturbed(make(tmp_path_factory.mktemp("undisturbed")))
 
 
-@swept(parts=8, stride=10)
+@swept(parts=2, stride=10)
 def test_a_death_at_every_single_point_changes_nothing(share, tmp_path, make, calm):
     share.sweep(make, tmp_path, calm, least=100, apart=60)
 
