@@ -75,6 +75,7 @@ class Branches:
         tip = self._trees.tip(f"refs/heads/{expected.branch}") if edits else None
         if tip is None:
             return ()
+        # Looking takes a git; where neither the branch nor what it must hold has changed, the note is enough.
         seen, file = digest(repr((expected, tip))), self._trees.common / SEEN / slug(expected.session)
         with suppress(OSError, ValueError):
             if file.read_text(encoding="ascii") == seen:

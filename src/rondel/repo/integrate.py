@@ -18,7 +18,7 @@ from rondel.repo import clone, reflocks
 from rondel.repo.branches import done_ref, make_again
 from rondel.repo.checkout import Move
 from rondel.repo.edits import Commit, changed
-from rondel.repo.git import Git
+from rondel.repo.git import Git, Result
 from rondel.repo.moves import move
 from rondel.repo.worktrees import Mark, Worktrees
 
@@ -49,6 +49,7 @@ def integrate(
     is back at its commit, and nothing has moved. Until it is back, its mark says that what is
     in it is not the agent's.
     """
+    # Noted first: what a death leaves in the worktree from here on is our replay, not the agent's edit.
     mark = trees.save(path, replace(mark, target=target, integrating=True))
     try:
         result = _place(trees, path, mark, commit, target, complaint)
@@ -82,6 +83,7 @@ def _place(
             clone.follow(trees, path, mark)  # the checks ask git, too
         if isinstance(placed, Conflict):
             return placed
+        # The checks run before the target moves: nobody ever sees it at a commit that fails them.
         said = complaint()
         if said is not None:
             return ChecksFailed(said)
@@ -106,12 +108,19 @@ def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> st
         trees.go_to(git, mark, commit)
         return commit
     trees.go_to(git, mark, tip)
+    # An edit that changes nothing there (the target has it already) is a commit all the same: by its trailer
+    # the action is found to be done.
     picked = git.run("cherry-pick", "--allow-empty", "--keep-redundant-commits", END, commit)
-    if picked.ok:
+    return _head(trees, git, mark, picked, f"the edit cannot be put on top of {tip[:12]}")
+
+
+def _head(trees: Worktrees, git: Git, mark: Mark, done: Result, failed: str) -> str | Conflict:
+    """The commit that git has made in a worktree, or the files that do not merge."""
+    if done.ok:
         return trees.head(mark)
     files = git.names("diff", "--name-only", "--diff-filter=U", "-z")
     if not files:
-        raise GitError(f"the edit cannot be put on top of {tip[:12]}: {picked.message}")
+        raise GitError(f"{failed}: {done.message}")
     return Conflict(files)
 
 
@@ -130,6 +139,7 @@ def advance(trees: Worktrees, target: str, tip: str, new: str, done: str = "") -
             git("update-ref", "-m", "rondel", "--stdin", stdin=f"update {ref} {new} {tip}\n{also}")
     except GitError as e:
         failed = e
+    # Where the branch is decides, not what git said: it may have failed after the branch had moved.
     now = trees.tip(ref)
     if now == tip and failed is not None:
         raise failed
@@ -170,9 +180,6 @@ def _merged(trees: Worktrees, path: Path, ref: str, tip: str, message: str) -> s
         try:
             git = trees.in_tree(path, mark)
             done = git.run("merge", "--no-ff", "--no-edit", "-m", message, END, ref)
-            files = git.names("diff", "--name-only", "--diff-filter=U", "-z") if not done.ok else ()
-            if not done.ok and not files:
-                raise GitError(f"git merge failed: {done.message}")
-            return Conflict(files) if files else trees.head(mark)
+            return _head(trees, git, mark, done, "git merge failed")
         finally:
             trees.drop(path)

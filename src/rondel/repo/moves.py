@@ -106,6 +106,8 @@ def _script(here: Checkout, step: Move, also: str) -> str:
 
     It goes on to its end when its driver is killed: only its own death leaves something to put right.
     """
+    # `ln` is the lock: it makes the name with all of its text, or fails. The copy keeps the index's time, by
+    # which git knows what it has to look at again. The note goes last: it is what `restore` looks for.
     own, lock, copy, index, note = (quoted(here.git_dir / n) for n in (*here.own_lock(), *_FILES))
     git, moves = here.git.typed, f"update {step.ref} {step.after} {step.before}\n{also}"
     return f"""\

@@ -98,7 +98,7 @@ class Workspaces:
         """
         commit = self._trees.commit_of(base)
         path = self._path(session, key)
-        end_leftovers(self._own_shell.spool(path))
+        end_leftovers(self._own_shell.spool(path))  # a dead driver's set-up may still write in there
         with self._trees.tree_locked(path):
             mark = self._trees.mark(path)
             if mark is not None and mark.ready:
@@ -106,6 +106,8 @@ class Workspaces:
                     os.utime(self._trees.mark_file(path))
                     return path
                 if not self._keep(path, mark):
+                    # Git cannot hold it all (a repository inside, say): it may be the only copy, so it stays
+                    # beside its place, for a person, whose own git is not to run what an agent wrote there.
                     disarm(self._trees, path, mark)
                     path.rename(path.with_name(f"{path.name}{ASIDE}{uuid.uuid4().hex[:8]}"))
             mark = replace(self._trees.add(path, session, key, commit), shared=shared, hidden=hide)
@@ -116,6 +118,7 @@ class Workspaces:
             ran = self._shell(setup, path)
             if not ran.ok:
                 raise RondelError(f"the set-up command {setup!r} failed in {path}:\n{ran.output}")
+            # What the set-up made (a virtual environment, say) is no part of the edit.
             self._trees.exclude_what_is_new(self._trees.in_tree(path, mark), mark)
             clone.follow(self._trees, path, mark)
         self._trees.save(path, replace(mark, ready=True))
@@ -235,6 +238,7 @@ class Workspaces:
             return None if ran.ok else ran.output
 
         with self._trees.locked("integrate"):
+            # A driver that died after the target had moved comes here again: the edit goes there once.
             there = self._found.find(mark.trailer, target, mark.base)
             if there is not None:
                 self._trees.save(path, replace(mark, target=target, commit=there.id, integrating=False))

@@ -246,10 +246,11 @@ class Worktrees:
         another worktree gets its name. What a death leaves is removed by `tidy`.
         Not by `git worktree prune`: that would forget a person's own on a disk not mounted now.
         """
+        # A name of its own each time: what an earlier removal left half done may still have one.
         going = path.with_name(f"{path.name}{GOING}{uuid.uuid4().hex[:8]}")
         try:
             if path.exists():
-                path.rename(going)
+                path.rename(going)  # from here on it is no worktree, whatever is still in it
             if not self._unlist(path):
                 with self.locked("worktrees"):
                     self.git.run("worktree", "remove", "--force", "--force", END, str(path))
