@@ -382,7 +382,7 @@ def test_the_environment_is_clean(monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "gh")
     monkeypatch.setenv("AWS_REGION", "x")
     monkeypatch.setenv("LC_TIME", "C")
-    env = clean_env(("GITHUB_TOKEN", "AWS_*", "NOT_THERE"), {"NAME": "value"}, home=Path("/h"))
+    env = clean_env(("GITHUB_TOKEN", "AWS_*", "NOT_THERE"), {"NAME": "value", "HOME": "/h"})
     assert env["GITHUB_TOKEN"] == "gh"
     assert (env["AWS_REGION"], env["NAME"], env["HOME"], env["LC_TIME"]) == ("x", "value", "/h", "C")
     assert not {"CLAUDECODE", "ANTHROPIC_API_KEY", "NOT_THERE", TAG} & set(env)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 _PASSED = (
     "PATH",
@@ -35,23 +34,15 @@ _FIXED = {  # nobody sits at a terminal: no colours, no pager, no question
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def clean_env(
-    pass_env: Iterable[str] = (),
-    env: Mapping[str, str] | None = None,
-    *,
-    home: Path | None = None,
-    ours: Mapping[str, str] | None = None,
-) -> dict[str, str]:
+def clean_env(pass_env: Iterable[str] = (), env: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment for a child: a short list from ours, `pass_env` by name or pattern, then `env`.
 
     Keys, tokens and the marks of a coding agent that Rondel itself was started from
     (`CLAUDECODE` and its like) are not on the list.
     """
-    source = os.environ if ours is None else ours
     patterns = (*_PASSED, *pass_env)
-    passed = {name: value for name, value in source.items() if any(fnmatchcase(name, p) for p in patterns)}
-    clean = {"PATH": _PATH, **passed, **_FIXED}
-    clean.update({name: source[name] for name in pass_env if name in source})
-    if home is not None:
-        clean["HOME"] = str(home)
-    return clean | dict(env or {})
+    passed = {
+        name: value for name, value in os.environ.items() if any(fnmatchcase(name, p) for p in patterns)
+    }
+    named = {name: os.environ[name] for name in pass_env if name in os.environ}
+    return {"PATH": _PATH, **passed, **_FIXED, **named, **(env or {})}
