@@ -531,14 +531,16 @@ class Performer(Generic[S]):
         cut = cut_short(exit_, Clocks(wall, wall), spool)
         if cut is not None:
             return replace(outcome, ended=cut.ended, error=cut.error)
-        if exit_.code != 0:
-            words = runner.printable(_read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip())
-            if run.setting and exit_.code in NOT_RUN and not collected:
-                raise no_command(run.setting, words)
-            if self._tools.box and (more := hint(words, "none" if run.closed else self._tools.box.network)):
-                words = f"{words}\n{more}"
-            return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
-        return outcome
+        return outcome if exit_.code == 0 else self._refused(run, spool, outcome)
+
+    def _refused(self, run: Run, spool: Path, outcome: Outcome) -> Outcome:
+        """The failure of a command with another status than 0, in its own words."""
+        words = runner.printable(_read(spool / "err")[-TAIL:].strip() or outcome.text[-TAIL:].strip())
+        if run.setting and outcome.exit_code in NOT_RUN and not outcome.files:
+            raise no_command(run.setting, words)
+        if self._tools.box and (more := hint(words, "none" if run.closed else self._tools.box.network)):
+            words = f"{words}\n{more}"
+        return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
 
     async def _run_child(self, child: runner.Child, run: Run) -> runner.Exit:
         """Run a command in its box, where of the session it sees a copy of the documents."""
