@@ -28,6 +28,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -185,7 +186,7 @@ class Reaper:
         for source, name in ((out[0], "out"), (err[0], "err")):
             path = os.path.join(self.spool, name)  # noqa: PTH118 - starts faster
             self.pumps[source] = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        us = os.getpid()
+        us, enter = os.getpid(), self._enter()
         for fd in (self.rules, self.channel):
             if fd >= 0:
                 os.set_inheritable(fd, False)  # noqa: FBT003 - it takes no names
@@ -193,7 +194,7 @@ class Reaper:
         try:
             self.main = os.fork()
             if self.main == 0:
-                self._become(us, stdin, out[1], err[1], told[1])
+                self._become(us, enter, (stdin, out[1], err[1]), told[1])
             ours = (*self.passed, *([self.channel] if self.channel >= 0 else []))
             for fd in (out[1], err[1], told[1], stdin, *ours):
                 os.close(fd)
@@ -203,7 +204,20 @@ class Reaper:
         os.set_blocking(told[0], False)
         self.told = told[0]
 
-    def _become(self, parent: int, stdin: int, out: int, err: int, told: int) -> None:
+    def _enter(self) -> Callable[[], None] | None:
+        """What confines the forked process; None where nothing does.
+
+        Imported before the fork: after it, each page of memory that an import touches is copied first.
+        """
+        if self.rules < 0:
+            return None
+        from rondel.sandbox import enter  # noqa: PLC0415 - only who is confined waits for it
+
+        return lambda: enter.enter(self.rules, self.spaces, self.channel)
+
+    def _become(
+        self, parent: int, enter: Callable[[], None] | None, streams: tuple[int, int, int], told: int
+    ) -> None:
         """In the forked process: become the child. Does not return."""
         try:
             os.setsid()
@@ -217,14 +231,12 @@ class Reaper:
                     os._exit(127)
             os.write(told, b".")
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            for target, fd in enumerate((stdin, out, err)):
+            for target, fd in enumerate(streams):
                 os.dup2(fd, target)
             os.chdir(self.cwd)
-            if self.rules >= 0:
-                from rondel.sandbox import enter  # noqa: PLC0415 - only who is confined waits for it
-
+            if enter is not None:
                 try:
-                    enter.enter(self.rules, self.spaces, self.channel)
+                    enter()
                 except OSError as e:
                     raise OSError(e.errno, f"{UNCONFINED}: {e.strerror}") from e
             os.execvpe(self.argv[0], self.argv, self.env)  # noqa: S606 - a shell would read the words again
@@ -424,6 +436,9 @@ class Reaper:
 
 def _remove(folder: str) -> None:
     """A folder with all that is in it, whatever the child did to it, or does now: no link is followed."""
+    with suppress(OSError):  # it holds something
+        os.rmdir(folder)  # noqa: PTH106 - starts faster
+        return
     with suppress(ImportError, OSError, MemoryError):  # how the child ended is noted in any case
         from rondel import paths  # noqa: PLC0415 - starts faster
 

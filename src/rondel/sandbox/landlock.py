@@ -12,8 +12,8 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from rondel.model.trouble import machine
 
@@ -50,8 +50,7 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """What may be done with a path and what is below it. A link is never followed."""
 
     path: str
