@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from review_support import commit, look
 
 from rondel.errors import RondelError, UsageError
+from rondel.model.codec import encode
 from rondel.model.snapshot import FrozenSnapshot
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.change import Change, Changed, parse_diff, short_of
@@ -276,7 +277,7 @@ def test_a_repositorys_own_reviewer_wins_and_is_kept_with_the_request():
     )
     assert set(own) == {"security", "billing"}
     team = parse_team("security:1,billing:1", own)
-    kept = request_of(json.loads(json.dumps(Request(team=team).document()))).team
+    kept = request_of(json.loads(json.dumps(encode(Request(team=team))))).team
     assert kept == team
     assert [persona_of(r) for r in kept] == ["# Ours", "# Billing"]
 
@@ -287,14 +288,14 @@ def test_an_unknown_persona_still_gives_a_question():
 
 @given(
     st.dictionaries(
-        st.sampled_from(list(Request().document())),
+        st.sampled_from(list(encode(Request()))),
         st.none() | st.integers() | st.text() | st.lists(st.integers()),
     )
 )
 def test_any_request_can_be_read(document):
     found = request_of(document)
     assert found.team
-    assert request_of(json.loads(json.dumps(found.document()))) == found
+    assert request_of(json.loads(json.dumps(encode(found)))) == found
 
 
 # -- post ------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from importlib import resources
 
 from rondel.model.actions import Ask
 from rondel.model.changes import Change, Edit, Write, json_file
+from rondel.model.jsons import mapping
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import Step
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.documents import Doc, Transition, mapping
+from rondel.workflows.cycle.documents import Doc, Transition
 from rondel.workflows.cycle.models import AGENTS, FeedbackEntry
 from rondel.workflows.cycle.results import ResultStatus, parse_phase_result, status_of, without_phase_result
 from rondel.workflows.cycle.state import Iteration, State

@@ -17,10 +17,10 @@ from xml.etree import ElementTree as ET
 from rondel.errors import RondelError
 from rondel.model import jsons
 from rondel.model.consent import Brought, require
+from rondel.model.jsons import mappings
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.refs import END
 from rondel.model.workflow import RepoReader
-from rondel.workflows.cycle.documents import mappings
 
 DATA = ".rondel-coverage-data"
 FRESH = f'rm -rf -- "$RONDEL_JUNIT" "$RONDEL_COVERAGE" {DATA}\n'  # what an earlier run left is no result

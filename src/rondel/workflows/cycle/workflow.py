@@ -13,6 +13,7 @@ from rondel.model.actions import Decide
 from rondel.model.changes import Aside, Change
 from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.consent import Brought
+from rondel.model.jsons import mapping
 from rondel.model.rules import CONSENT, HARMLESS, LOWER, OFF, ON, PATH, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
@@ -29,7 +30,6 @@ from rondel.model.workflow import (
     Workflow,
 )
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.documents import mapping
 from rondel.workflows.cycle.files import repaired
 from rondel.workflows.cycle.measure import brought
 from rondel.workflows.cycle.models import CycleState

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from rondel.model.changes import Document, Json
+from rondel.model.codec import Names, decode
 from rondel.model.digests import digest
+from rondel.model.jsons import items
 from rondel.model.marks import signature, unsigned
 from rondel.model.snapshot import Snapshot
 from rondel.workflows.review.aggregate import Item, item_of
-from rondel.workflows.review.findings import Category, Finding, listed_in
+from rondel.workflows.review.findings import Category, Finding
 from rondel.workflows.review.layout import RoundFiles
 from rondel.workflows.review.responses import Answer, Refutation
 
@@ -100,23 +102,14 @@ class Since:
     """What the repository shows about old findings, compared with the round they come from."""
 
     known: bool = False  # that round's commit is still there
-    touched: frozenset[str] = frozenset()
+    touched: Names = frozenset()
     present: Mapping[str, bool | None] = field(default_factory=dict)  # by fingerprint: its quotation is there
     diff: str = ""
 
 
 def since_of(document: object) -> Since:
     """What a probe found, from its part."""
-    if not isinstance(document, dict):
-        return Since()
-    present = document.get("present")
-    rows = present.items() if isinstance(present, dict) else ()
-    return Since(
-        known=document.get("known") is True,
-        touched=frozenset(str(p) for p in listed_in(document, "touched")),
-        present={str(k): v for k, v in rows if v is None or isinstance(v, bool)},
-        diff=str(document.get("diff") or ""),
-    )
+    return decode(Since, document) or Since()
 
 
 @dataclass(frozen=True)
@@ -191,7 +184,7 @@ def entry_of(document: object) -> Entry | None:
 
 def entries_in(meta: object) -> tuple[Entry, ...]:
     """The entries of a `round-meta.json`."""
-    return tuple(e for item in listed_in(meta, "findings") if (e := entry_of(item)) is not None)
+    return tuple(e for item in items(meta, "findings") if (e := entry_of(item)) is not None)
 
 
 @dataclass(frozen=True)
