@@ -19,6 +19,7 @@ from rondel.model.rules import HARMLESS, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import parse_time
+from rondel.model.toolchain import brought_tests
 from rondel.model.workflow import (
     NOTHING_GIVEN,
     Edited,
@@ -30,7 +31,6 @@ from rondel.model.workflow import (
     Workflow,
 )
 from rondel.workflows.feature import layout
-from rondel.workflows.feature.base import brought_tests
 from rondel.workflows.feature.files import lost, mend
 from rondel.workflows.feature.lint import Anomaly
 from rondel.workflows.feature.meta import notes, records, stamped, title, word
