@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Literal, cast, get_args
 
-from rondel.model.replies import fenced_json
+from rondel.model.markdown import fenced_json
 from rondel.workflows.feature.prompt import chain_review
 
 Severity = Literal["blocker", "warning", "note"]

@@ -17,8 +17,8 @@ from typing import Any
 from rondel.errors import RondelError
 from rondel.model.actions import Ask, Decide, Derive
 from rondel.model.changes import Aside, Change, Write, json_file, text
+from rondel.model.markdown import fenced_json
 from rondel.model.outcomes import Outcome
-from rondel.model.replies import fenced_json
 from rondel.model.snapshot import Snapshot
 from rondel.model.times import stamp
 from rondel.model.workflow import Step

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from rondel.model.changes import Document, Json
 from rondel.model.jsons import items
-from rondel.model.replies import fenced_json
+from rondel.model.markdown import fenced_json
 from rondel.workflows.review.findings import clean, one_line, place
 
 TEXT_MAX = 2_000

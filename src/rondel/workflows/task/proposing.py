@@ -11,8 +11,8 @@ from functools import partial
 from rondel.model.actions import Access, Ask, Workspace
 from rondel.model.changes import Change, Document, Json, json_file
 from rondel.model.jsons import mapping
+from rondel.model.markdown import fenced_json
 from rondel.model.outcomes import Outcome
-from rondel.model.replies import fenced_json
 from rondel.model.workflow import Step
 from rondel.workflows.task import graph as graphs
 from rondel.workflows.task import ids, layout
