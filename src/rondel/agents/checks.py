@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from rondel.agents.base import Beat, Reply, Request
@@ -22,6 +21,7 @@ from rondel.agents.process import Child, Exit, Reason, clean_env, output, run
 from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError, RondelError
 from rondel.model.outcomes import Ended
+from rondel.model.plugins import plugins
 
 GROUP = "rondel.analysers"
 OUTPUT_MAX = 20_000_000
@@ -148,7 +148,7 @@ def build(settings: AgentSettings) -> ChecksAgent:
 def _installed(request: Request, programs: Run) -> str:
     """What the analyser for this role finds."""
     first = request.role.partition(".")[0]
-    found = {point.name: point for point in entry_points(group=GROUP)}
+    found = plugins(GROUP)
     if first not in found:
         there = ", ".join(sorted(found)) or "none"
         raise ConfigError(f"the checks agent has no analysers for {request.role!r}; there are: {there}")

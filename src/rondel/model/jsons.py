@@ -49,6 +49,11 @@ def mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def pretty(value: object) -> str:
+    """A JSON value as a person reads it, in any script; what JSON does not know as its text."""
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
 def items(document: object, key: str) -> list[Any]:
     """The list under a key of what may be anything; empty where there is none."""
     value = mapping(document).get(key)
