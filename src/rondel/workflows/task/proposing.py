@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from rondel.model.actions import Access, Ask, Workspace
 from rondel.model.changes import Change, Document, Json, json_file
-from rondel.model.jsons import mapping
+from rondel.model.jsons import mapping, pretty
 from rondel.model.markdown import fenced_json
 from rondel.model.outcomes import Outcome
 from rondel.model.workflow import Step
@@ -63,8 +62,8 @@ def _prompt(request: Request, state: State) -> str:
             "project": state.session.project,
             "text": request.text,
             "id": request.task_id,
-            "task": json.dumps(task.document if task else {}, indent=2, ensure_ascii=False),
-            "tasks": json.dumps(tasks, indent=2, ensure_ascii=False),
+            "task": pretty(task.document if task else {}),
+            "tasks": pretty(tasks),
             "free": ids.next_main(state.names),
             "types": ", ".join(TaskType),
             "agents": ", ".join(Agent),
