@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
 from rondel.model.changes import Document, Json
 from rondel.model.codec import Names, decode
@@ -23,6 +24,7 @@ from rondel.model.snapshot import Snapshot
 from rondel.workflows.review.aggregate import Item, item_of
 from rondel.workflows.review.findings import Category, Finding
 from rondel.workflows.review.layout import RoundFiles
+from rondel.workflows.review.markdown import counted
 from rondel.workflows.review.responses import Answer, Refutation
 
 FAILED = "Could not be checked: "  # how a question of checks begins where an analyser failed
@@ -240,15 +242,25 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """See `verdict`."""
-        return verdict(self.counts["blockers"], sum(q.is_open for q in self.questions))
+        """What follows from it."""
+        return self.judgement[0]
 
+    @property
+    def why(self) -> str:
+        """The verdict in one sentence."""
+        return self.judgement[1]
 
-def verdict(blockers: int, questions: int) -> Verdict:
-    """The verdict: supported or carried blockers first, then questions that must be answered."""
-    if blockers:
-        return Verdict.REQUEST_CHANGES
-    return Verdict.NEEDS_DISCUSSION if questions else Verdict.APPROVE
+    @cached_property
+    def judgement(self) -> tuple[Verdict, str]:
+        """The verdict and its reason: open blockers first, then questions that must be answered."""
+        if blockers := self.counts["blockers"]:
+            return Verdict.REQUEST_CHANGES, f"{counted(blockers, 'open blocker')}."
+        asked = sum(q.about_requirements for q in self.questions)
+        open_ = [f"{counted(asked, 'open question')} about the requirements"] if asked else []
+        open_ += ["analysers failed on changed files"] if any(q.is_failure for q in self.questions) else []
+        if open_:
+            return Verdict.NEEDS_DISCUSSION, f"No blocker, but {' and '.join(open_)}."
+        return Verdict.APPROVE, "No open blocker."
 
 
 @dataclass(frozen=True)
