@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import AgentSettings, Beat, Reply, Request
 from rondel.model.actions import Ask, Derive
 from rondel.model.changes import Change, text
 from rondel.model.outcomes import Ended, Outcome, Usage

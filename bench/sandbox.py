@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from rondel.agents.process import Child, clean_env, run
+from rondel.processes.runner import Child, clean_env, run
 from rondel.sandbox import namespaces
 from rondel.sandbox.box import Box, Confined, holds, own_places
 from rondel.sandbox.hosts import named

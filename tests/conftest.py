@@ -14,6 +14,7 @@ settings.load_profile("shared")
 
 from modelserver import FakeModel  # noqa: E402 - after the rewriting is asked for
 from support import follow  # noqa: E402
+from support.children import alive, new_tag  # noqa: E402
 from support.person import YES  # noqa: E402
 
 NOT_RUN = "vendor not run"
@@ -40,6 +41,14 @@ def model_server():
     """A scripted model on loopback for this test: `model_server.script(name, steps)` gives its URL."""
     with FakeModel() as model:
         yield model
+
+
+@pytest.fixture
+def tag():
+    """A mark for the environment of children; whoever carries it at the end was left behind."""
+    mark = new_tag()
+    yield mark
+    assert alive(mark) == []
 
 
 def pytest_collection_modifyitems(items):

@@ -15,7 +15,7 @@ from rondel import installed
 from rondel.project import Project
 
 SOURCE = Path(rondel.__file__).parent
-CORE = ("agents", "cli", "engine", "model", "sandbox", "store", "trust")
+CORE = ("agents", "cli", "engine", "model", "processes", "repo", "sandbox", "store", "trust")
 TEXTS = {"cli/demo.py", "cli/demo_generate.py", "cli/demo_review.py"}  # the demo shows the shipped ones
 NAMED = re.compile(
     rf"\b({'|'.join(installed.workflows())})(s|\b)|round-|iteration-|{re.escape('.ocr')}|{re.escape('.aiwf')}"
@@ -27,15 +27,15 @@ CLOSED = (
 )
 # What looks like a workflow's name and is something else, or is a sentence for a person.
 ALLOWED = {
-    ("agents/leftovers.py", "task/*"): "of /proc",
-    ("agents/vendorstate.py", "tasks"): "a folder of a vendor's",
+    ("processes/leftovers.py", "task/*"): "of /proc",
+    ("agents/vendors/watched.py", "tasks"): "a folder of a vendor's",
     ("agents/words.py", "task"): "a program that runs what its file says",
     ("agents/words.py", "tasks.py"): "such a file",
     ("trust/named.py", "task"): "the program",
     ("trust/named.py", "go-task"): "the program",
     ("trust/named.py", "tasks.py"): "its file",
     ("trust/consents.py", "task command"): "in the files of people's consents, under this name",
-    ("api.py", "the change under review brings its own "): "a sentence",
+    ("project.py", "the change under review brings its own "): "a sentence",
     ("cli/trust.py", "Take back every yes in this repository, to commands of tasks too."): "a sentence",
     ("sandbox/box.py", CLOSED): "a sentence",
 }

@@ -12,8 +12,8 @@ import pytest
 
 from rondel import config
 from rondel.agents import roster
-from rondel.agents.settings import AgentSettings
-from rondel.cli.main import root as door
+from rondel.agents.base import AgentSettings
+from rondel.cli.main import root
 from rondel.engine.report import Stopped
 from rondel.model.actions import Ask
 from rondel.model.snapshot import FrozenSnapshot
@@ -49,7 +49,7 @@ def test_the_workflow_and_the_agent_of_the_page_run_from_start_to_end(shown, tmp
     (tmp_path / "poems/rain/topic.md").write_text("Rain in November\n")
     flow, agent = shown["Poem"](), shown["Shouting"](AgentSettings(name="loud", kind="shouting"))
     project = Project(tmp_path, workflows={"poem": flow}, build=lambda _: agent)
-    ref = project.find("rain")
+    ref = project.ref("rain")
     assert project.drive(ref).stopped is Stopped.WAITING
     assert "RAIN IN NOVEMBER" in (tmp_path / "poems/rain/poem.md").read_text()
     project.decide(ref, "approve")
@@ -136,7 +136,7 @@ def commands_in(page: Path) -> list[list[str]]:
 
 
 def walk(words: list[str]) -> tuple[click.Command, list[str]]:
-    command, rest = door, words
+    command, rest = root, words
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         inner = command.get_command(click.Context(command), rest[0])
         if inner is None:
@@ -151,7 +151,7 @@ def test_every_command_and_option_that_a_page_shows_is_there(page):
         if words[0] == "hook":
             continue
         command, rest = walk(words)
-        assert command is not door, words
+        assert command is not root, words
         if isinstance(command, click.Group) and "start" in command.commands and rest and rest[0][:2] == "--":
             command = command.commands["start"]  # `rondel review --quick`
         known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help"}

@@ -21,11 +21,11 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rondel import paths
+from rondel.agents.base import AgentSettings
 from rondel.agents.roster import VENDORS
-from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
 from rondel.installed import AnyWorkflow
-from rondel.model.roles import match_role
+from rondel.model.actions import match_role
 from rondel.model.trouble import machine
 from rondel.sandbox.hosts import named
 from rondel.trust.admit import Admitted, admit

@@ -22,31 +22,20 @@ import platformdirs
 
 from rondel import config as settings
 from rondel import installed, paths
-from rondel.agents import reaper, roster
-from rondel.agents.base import Agent
-from rondel.agents.branches import Branches
-from rondel.agents.clone import object_folders
-from rondel.agents.git import Git
-from rondel.agents.gitconfig import ask_about
-from rondel.agents.restore import cut_short, restore
-from rondel.agents.settings import AgentSettings
+from rondel.agents import roster
+from rondel.agents.base import Agent, AgentSettings
 from rondel.agents.words import by_no_link, pinned, pinned_words, run_in
 from rondel.agents.workers import Workers
-from rondel.agents.workspaces import Conflict as Conflict
-from rondel.agents.workspaces import Workspaces
-from rondel.agents.worktrees import Worktrees
 from rondel.engine import control
 from rondel.engine.adoption import adopt, claims
-from rondel.engine.branch import Loss, loss_of, see_branch
+from rondel.engine.branch import Loss, loss_of, move_onto, own_branch, see_branch
 from rondel.engine.driver import View
 from rondel.engine.executor import LocalExecutor
 from rondel.engine.explain import Origin, explain
 from rondel.engine.judged import at_base, touches
-from rondel.engine.ledger import usage_of
 from rondel.engine.look import DiskReader
 from rondel.engine.lost import lost
 from rondel.engine.notes import HEARTBEAT
-from rondel.engine.onto import move_onto, own_branch
 from rondel.engine.perform import Tools
 from rondel.engine.report import REPORT, Report, Stopped, last_report
 from rondel.engine.run import RunOptions, run
@@ -55,29 +44,37 @@ from rondel.errors import ConfigError, GitError, MachineTrouble, NeedsConsent, R
 from rondel.installed import AnyWorkflow
 from rondel.model.actions import Decide
 from rondel.model.changes import Change, text
-from rondel.model.commands import command_line
 from rondel.model.consent import Brought, Everything
 from rondel.model.decisions import DECIDED
-from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.jsons import parse_json
-from rondel.model.outcomes import NO_USAGE, Usage
+from rondel.model.names import digest
+from rondel.model.outcomes import NO_USAGE, Usage, usage_of
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import FOREIGN_SESSION, Problem, Status, Summary
+from rondel.model.summary import FOREIGN_SESSION, Problem, Status, Summary, command_line
 from rondel.model.times import stamp
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
+from rondel.processes import reaper
+from rondel.repo.branches import Branches
+from rondel.repo.clone import object_folders
+from rondel.repo.config import ask_about
+from rondel.repo.git import Git
+from rondel.repo.moves import cut_short, restore
+from rondel.repo.workspaces import Conflict as Conflict
+from rondel.repo.workspaces import Workspaces
+from rondel.repo.worktrees import Worktrees
 from rondel.sandbox.box import VARIABLE as SANDBOX_VARIABLE
 from rondel.sandbox.box import Box, held, holds, own_places
 from rondel.sandbox.box import mode as sandbox_mode
 from rondel.sandbox.box import unclosable as unclosable
 from rondel.sandbox.hosts import named
 from rondel.store import files, ours
+from rondel.store.changes import Written
 from rondel.store.lease import NAME as LEASE
 from rondel.store.lease import Lease, holder
 from rondel.store.locks import locked
 from rondel.store.ours import OLD_RUN, RECORD, RESTORED, Restored
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import Written
 from rondel.trust import consents
 from rondel.trust.consents import Consents
 from rondel.trust.doubts import WRITTEN_MEANWHILE, Doubts

@@ -5,18 +5,17 @@ import sys
 from datetime import UTC, datetime
 
 import pytest
-from agents_support import TAG, alive, fake
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rondel.agents.base import Beat, Clocks
+from rondel.agents.base import AgentSettings, Beat, Clocks
 from rondel.agents.command import CommandAgent, _Said
-from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import Ended, Usage
 from rondel.sandbox.box import Box, Kind
 from rondel.testing.conformance import ask, request
+from support.children import TAG, alive, fake
 
 
 def agent(*command: str, tag: str = "", **changes) -> CommandAgent:

@@ -3,16 +3,14 @@
 import json
 import sys
 
-from agents_support import TAG, fake
-
-from rondel.agents.base import Request
+from rondel.agents.base import AgentSettings, Request
 from rondel.agents.checks import ChecksAgent, Run
 from rondel.agents.command import CommandAgent
 from rondel.agents.manual import ManualAgent
 from rondel.agents.mock import MockAgent
-from rondel.agents.settings import AgentSettings
 from rondel.errors import RondelError
 from rondel.testing.conformance import Conformance
+from support.children import TAG, fake
 
 ECHO = "import sys; print('you said', sys.stdin.read().split()[-1])"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.agents.limits import DEFAULT, from_epoch, parked_until
+from rondel.agents.vendors.stream import DEFAULT, from_epoch, parked_until
 
 NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
 

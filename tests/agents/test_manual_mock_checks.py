@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rondel.agents.base import Clocks
+from rondel.agents.base import AgentSettings, Clocks
 from rondel.agents.checks import ChecksAgent
 from rondel.agents.checks import build as build_checks
 from rondel.agents.manual import ManualAgent
 from rondel.agents.mock import MockAgent
 from rondel.agents.roster import build, detect, kinds
-from rondel.agents.settings import AgentSettings
 from rondel.errors import ConfigError, UnsafePath
 from rondel.model.outcomes import Ended, Usage
 from rondel.testing.conformance import ask, request

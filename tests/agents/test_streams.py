@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rondel.agents.base import Clocks, Request
-from rondel.agents.process import Exit, Reason
+from rondel.agents.base import AgentSettings, Clocks, Request
 from rondel.agents.roster import build
-from rondel.agents.settings import AgentSettings
-from rondel.agents.starts import Place, Start, keep_place, keep_start, mark_billed, start_of
-from rondel.agents.stream import LAST_MAX, Said, Transcript
-from rondel.agents.vendor import CliAgent
+from rondel.agents.vendors.base import CliAgent
+from rondel.agents.vendors.starts import Place, Start, keep_place, keep_start, mark_billed, start_of
+from rondel.agents.vendors.stream import LAST_MAX, Said, Transcript
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import Ended, Usage
+from rondel.processes.runner import Exit, Reason
 
 KINDS = ("claude", "codex", "gemini", "opencode")
 CLEAN = Exit(0, None, Reason.EXITED)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rondel.agents.base import AgentSettings
 from rondel.agents.roster import build
-from rondel.agents.settings import AgentSettings
-from rondel.agents.vendorpaths import named_in
-from rondel.agents.vendorstate import Guard, Watched
+from rondel.agents.vendors.state import Guard
+from rondel.agents.vendors.watched import Watched, named_in
 
 
 @pytest.fixture
@@ -477,7 +477,7 @@ def test_a_program_that_was_there_is_as_it_was(tmp_path, kind, folder):
 
 
 def test_many_files_deep_down_hide_no_program_above_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("rondel.agents.vendorstate.ENTRIES_MAX", 50)
+    monkeypatch.setattr("rondel.agents.vendors.watched.ENTRIES_MAX", 50)
     written(tmp_path / ".claude/own/tool", "mine", 0o755)
     for number in range(100):
         written(tmp_path / f".claude/a/b/{number}", "x", 0o755)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rondel.cli.main import root
 from rondel.model.actions import Decide
-from rondel.model.commands import OWN_WORDS, answering, command_line
+from rondel.model.summary import OWN_WORDS, answering, command_line
 
 SOURCE = Path(__file__).parents[2] / "src/rondel"
 ANY = "1"  # stands for a value that is not known here: as good a name as a number

@@ -18,7 +18,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from rondel.cli.screen import PlainConsole
-from rondel.model.plain import for_forge, visible
+from rondel.model.texts import for_forge, visible
 
 ORDERS = {
     "clear": "\x1b[2J\x1b[H",

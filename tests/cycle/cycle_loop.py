@@ -10,12 +10,11 @@ from pathlib import Path
 
 from rondel.model.actions import Action, Ask, Decide, Derive, Probe, Run
 from rondel.model.changes import Change
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.workflow import Given, Step
-from rondel.store.changes import write_changes
+from rondel.store.changes import Written, note_ours, write_changes
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import Written, note_ours
 from rondel.workflows.cycle import files as cycle_files
 from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.state import State

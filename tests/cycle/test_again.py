@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from rondel.model.actions import Action, Decide
 from rondel.model.changes import Append, Change
 from rondel.model.outcomes import Ended, Outcome
-from rondel.store.changes import write_changes
-from rondel.store.written import Written, note_ours
+from rondel.store.changes import Written, note_ours, write_changes
 from rondel.workflows.cycle.files import added
 
 LOGS = ("cd/changes.log", "coordination/timeline.md")

@@ -219,7 +219,7 @@ def test_an_approval_that_comes_while_the_driver_ends_is_taken_in(root, monkeypa
         if len(sweeps) == 2:  # the first is at the start
             project(root).decide(REF, "approve")
 
-    monkeypatch.setattr("rondel.agents.workspaces.Workspaces.sweep", sweep)
+    monkeypatch.setattr("rondel.repo.workspaces.Workspaces.sweep", sweep)
     assert here.drive(REF).exit_code == 0
     assert not here.goes_on(REF)
 

@@ -19,8 +19,8 @@ from rondel.engine.report import Stopped
 from rondel.model.summary import Problem, Status
 from rondel.model.workflow import NOTHING_GIVEN
 from rondel.project import Project
-from rondel.store import committed
-from rondel.store.committed import Committed
+from rondel.store import documents
+from rondel.store.documents import Committed
 from rondel.testing.scripted import Scripted, run_of
 from support.damage import DAMAGES
 
@@ -172,7 +172,7 @@ def test_a_log_may_grow_and_lose_a_torn_line_and_nothing_else(kept, torn, added)
 
 
 def test_what_is_remembered_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(committed, "BYTES_MAX", 100)
+    monkeypatch.setattr(documents, "BYTES_MAX", 100)
     known = Committed(tmp_path)
     for number in range(50):
         known.remember(f"{number}.json", b'{"a": 1234}')

@@ -17,7 +17,7 @@ from rondel.agents.base import Beat, Reply, Request
 from rondel.engine.report import Stopped
 from rondel.errors import RondelError
 from rondel.model.changes import text
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.outcomes import Ended, Usage
 from rondel.store import disk
 from rondel.testing.kills import content

@@ -20,8 +20,8 @@ from small import SmallWorkflow
 from test_bad_places import fill, mounted
 
 from rondel.agents.base import Reply, Request
+from rondel.engine.limits import Disk, short
 from rondel.engine.report import Report, Stopped
-from rondel.engine.room import Disk, short
 from rondel.errors import MachineTrouble
 from rondel.model.actions import Ask
 from rondel.model.outcomes import Ended

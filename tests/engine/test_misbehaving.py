@@ -13,7 +13,7 @@ import pytest
 from harness import REF, repository, start
 
 DRIVE = Path(__file__).parent / "drive.py"
-FAKES = Path(__file__).parent.parent / "agents" / "fakes"
+MISBEHAVE = Path(__file__).parent.parent / "support" / "misbehave.py"
 MARK = "RONDEL_TEST_MARK"
 
 
@@ -49,7 +49,7 @@ def alive(mark: str) -> list[int]:
 )
 def test_a_session_with_a_misbehaving_agent_ends_clearly(tmp_path, how, code, words):
     root = repository(tmp_path / "repo")
-    command = json.dumps([sys.executable, str(FAKES / "misbehave.py"), how])
+    command = json.dumps([sys.executable, str(MISBEHAVE), how])
     (root / "rondel.toml").write_text(
         f'[agents.fake]\nkind = "command"\ncommand = {command}\ntimeout_s = 20\nidle_s = 3\n'
         f'env = {{ {MARK} = "{tmp_path}" }}\n[roles]\ndefault = "fake"\n[limits]\nattempts_max = 1\n'

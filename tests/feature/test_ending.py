@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from scratch import environment, git, meta, repository, rondel
 
-from rondel.agents.checkout import MOVES, Checkout
-from rondel.agents.worktrees import Worktrees
+from rondel.repo.checkout import MOVES, Checkout
+from rondel.repo.worktrees import Worktrees
 
 FILES = 6
 FILTER = """\

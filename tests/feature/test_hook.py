@@ -250,7 +250,7 @@ def test_it_imports_nothing_heavy():
         "rondel.cli.hook",
         "rondel.errors",
         "rondel.model",
-        "rondel.model.cut",
+        "rondel.model.texts",
         "rondel.model.jsons",
         "rondel.model.times",
         "rondel.paths",

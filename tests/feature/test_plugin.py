@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rondel.errors import UsageError
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.plugin import install_plugin
 from rondel.plugin.__main__ import rendered
 from rondel.plugin.claude import plugin_files

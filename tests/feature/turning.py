@@ -13,8 +13,8 @@ from pathlib import Path
 from rondel.model.actions import Ask, Decide, Derive, Probe, Run
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.workflow import Given, SessionRef, Step
+from rondel.store.changes import apply_changes
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import apply_changes
 from rondel.workflows.feature import start_feature
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.workflow import Feature

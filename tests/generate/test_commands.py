@@ -14,7 +14,7 @@ from generate_scene import FAIL, FULL, PASS, Scene, blocks, repo
 from harness import git
 
 from rondel.cli.main import main
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.project import Project
 from rondel.workflows.generate.commands import command
 from support.follow import follow

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from generate_scene import FAIL, PASS, project, repo
 
 from rondel.engine.driver import Stopped
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.summary import Status
 from rondel.model.workflow import SessionRef
 from rondel.testing.scripted import Scripted

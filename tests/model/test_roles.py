@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.model.roles import match_role
+from rondel.model.actions import match_role
 
 TABLE = {
     "default": "d",

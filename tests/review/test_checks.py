@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rondel.agents.base import Request
+from rondel.agents.base import AgentSettings, Request
 from rondel.agents.checks import build, limited
-from rondel.agents.gemini import _ENV_LINE
-from rondel.agents.settings import AgentSettings
+from rondel.agents.vendors.gemini import _ENV_LINE
 from rondel.errors import RondelError, UsageError
 from rondel.model.outcomes import Ended
 from rondel.workflows.feature.closing import _OPEN_BOX

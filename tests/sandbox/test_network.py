@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,12 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rondel.agents.base import AgentSettings
 from rondel.agents.command import CommandAgent
-from rondel.agents.process import clean_env, output
 from rondel.agents.roster import build
-from rondel.agents.settings import AgentSettings
-from rondel.agents.workspaces import Workspaces
 from rondel.errors import RondelError
+from rondel.processes import reaper
+from rondel.processes.runner import clean_env, output
+from rondel.repo.workspaces import Workspaces
 from rondel.sandbox import box, landlock, namespaces, proxy
 from rondel.sandbox.box import Box, Confined
 from rondel.sandbox.hosts import Target, target
@@ -246,7 +249,7 @@ def test_a_child_that_cannot_enter_does_not_run(cwd):
     script = f"""
 import asyncio, sys
 from pathlib import Path
-from rondel.agents.process import Child, clean_env, output, run
+from rondel.processes.runner import Child, clean_env, output, run
 from rondel.sandbox.box import Box, Confined
 child = Child(("touch", "{cwd}/ran"), Path("{cwd}"), clean_env(), Path("{cwd.parent}/spool"),
     confined=Confined(Box(network="none"), writes=True))
@@ -307,6 +310,38 @@ def test_a_socket_in_a_place_that_the_person_opened_is_reached(cwd):
         connect = f"s.connect({outside['by_path']!r}); print(s.recv(9))"
         script = f"import socket; s = socket.socket(socket.AF_UNIX); {connect}"
         assert "outside" in ran([sys.executable, "-c", script], cwd, clean_env(), confined)
+
+
+@needs_namespaces
+@pytest.mark.parametrize("name", ["plain", "a b", " leading", "trailing ", "\u2003wide"])
+def test_a_socket_of_somebody_outside_is_covered_whatever_its_name(cwd, name):
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as outside:
+        outside.bind(f"{folder}/{name}")
+        outside.listen()
+        attempt = f"print(socket.socket(socket.AF_UNIX).connect_ex({folder + '/' + name!r}))"
+        assert inside(cwd, attempt, network="none") == f"{errno.ECONNREFUSED}\n"
+        assert inside(cwd, attempt, network="all") == "0\n"
+
+
+@needs_namespaces
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="this machine has no IPv6")
+def test_a_port_that_is_named_is_there_by_ipv6_too(cwd):
+    with Network() as outside:
+        asked = f"{outside['allowed']}, {REQUEST!r}.encode().decode('unicode_escape')"
+        found = (Target("localhost", outside["allowed"]),)
+        said = inside(cwd, f"print(said('::1', {asked}))", network="vendor", targets=found)
+    assert "allowed" in said
+
+
+def test_entering_loads_nothing_that_the_reaper_has_not_loaded():
+    """Each start waits for it."""
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); from rondel.agents import reaper; "
+        "before = {*sys.modules}; from rondel.sandbox import enter; print(*({*sys.modules} - before))"
+    )
+    words = [sys.executable, "-I", "-S", "-c", code, str(Path(reaper.__file__).parents[2])]
+    found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert set(found) <= {"rondel.sandbox", "rondel.sandbox.enter", "errno"}
 
 
 @needs_namespaces

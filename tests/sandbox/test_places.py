@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.agents.process import clean_env
+from rondel.processes.runner import clean_env
 from rondel.sandbox import box, places
 
 NAME = st.sampled_from(["a", "b", "c", ".d"])
@@ -369,3 +369,26 @@ def test_a_secret_is_known_by_its_name_and_by_what_a_link_leads_to(tmp_path):
     (home / ".ssh").symlink_to(elsewhere / "keys")
     named = {f"{home}/{name}" for name in places.SECRETS}
     assert set(places.secrets(str(home))) == named | {os.path.realpath(path) for path in named}
+
+
+def test_a_secret_is_known_where_its_folder_can_be_gone_through_and_not_listed(tmp_path, monkeypatch):
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    (elsewhere / "config/gh").mkdir(parents=True)
+    home.mkdir()
+    (home / ".config").symlink_to(elsewhere / "config")
+    (elsewhere / "config/fly").symlink_to(elsewhere / "keys")
+
+    def refused(path):
+        raise PermissionError(path)
+
+    monkeypatch.setattr(places.os, "scandir", refused)
+    named = {f"{home}/{name}" for name in places.SECRETS}
+    assert set(places.secrets(str(home))) == named | {os.path.realpath(path) for path in named}
+
+
+FOLDERS = st.lists(NAME, max_size=4).map(lambda names: "/" + "/".join(names))
+
+
+@given(FOLDERS, st.frozensets(FOLDERS, max_size=6))
+def test_below_any_of_many_is_below_one_of_them(path, folders):
+    assert places.is_below_any(path, folders) == any(places.is_below(path, one) for one in folders)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rondel.agents.workspaces import Workspaces
 from rondel.errors import RondelError, UsageError
+from rondel.repo.workspaces import Workspaces
 from rondel.sandbox import box, landlock
 from support.cli import rondel
 from support.repos import GIT_ENV, repository

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rondel.agents.process import clean_env
+from rondel.processes.runner import clean_env
 from rondel.sandbox import box, namespaces
 
 pytestmark = pytest.mark.skipif(

@@ -15,7 +15,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from rondel.agents.process import Child, clean_env, output, run
+from rondel.processes.runner import Child, clean_env, output, run
 from rondel.sandbox import namespaces
 from rondel.sandbox.box import Box, Confined, own_places
 from rondel.sandbox.hosts import Target

@@ -128,7 +128,7 @@ def test_a_damaged_document_is_named_and_never_overwritten(data: bytes, tmp_path
     path.write_bytes(data)
     with pytest.raises(DamagedFile, match=r"s\.json"):
         documents.load(path)
-    with pytest.raises(DamagedFile, match=r"s\.json.*mend it, or move it away"):
+    with pytest.raises(DamagedFile, match=r"s\.json.*fix it, or move it away"):
         documents.edit(path, lambda _: {"x": 1}, log=tmp_path / "log")
     assert path.read_bytes() == data
     assert os.listdir(tmp_path) == ["s.json"]

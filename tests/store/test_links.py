@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import rondel
 from rondel import paths
-from rondel.agents import reaper
 from rondel.errors import DamagedFile, RondelError
 from rondel.model.changes import Append, Aside, Edit, Keep, Write
+from rondel.processes import reaper
 from rondel.store import disk, documents, files, lease, logs, ours
 from rondel.store.changes import write_changes
 from rondel.store.journal import Journal
@@ -398,21 +398,27 @@ ALLOWED = {
     # what opens every path
     "paths.py": "the one place",
     # the process that imports nothing of ours: it has its folder open, and names in it
-    "agents/reaper.py": "names in its open folder",
+    "processes/reaper.py": "names in its open folder",
     "sandbox/serve.py": "pipes that it was started with",
     # git's own folder, the trees that git makes, and the person's checkout: not of a session
     **dict.fromkeys(
         (
-            *("agents/worktrees.py", "agents/workspaces.py", "agents/clone.py", "agents/checkout.py"),
-            *("agents/restore.py", "agents/reflocks.py", "agents/tampering.py"),
-            *("agents/gitconfig.py", "agents/submodules.py", "agents/branches.py", "agents/integrate.py"),
-            *("agents/edits.py", "workflows/feature/worktrees.py", "workflows/feature/place.py"),
-            *("agents/opencode.py",),
+            *(
+                "repo/worktrees.py",
+                "repo/workspaces.py",
+                "repo/clone.py",
+                "repo/checkout.py",
+                "repo/moves.py",
+            ),
+            *("repo/reflocks.py", "repo/tampering.py", "repo/config.py", "repo/branches.py"),
+            *("repo/integrate.py", "repo/edits.py", "workflows/feature/worktrees.py"),
+            "workflows/feature/place.py",
+            *("agents/vendors/opencode.py",),
         ),
         "git's folder or a worktree",
     ),
     # /proc
-    "agents/leftovers.py": "/proc",
+    "processes/leftovers.py": "/proc",
     "sandbox/enter.py": "/proc, and /dev/shm that was mounted a moment ago",
     "sandbox/namespaces.py": "/proc",
     # a temporary folder for git alone
@@ -438,7 +444,10 @@ ALLOWED = {
     ),
     # the harness of tests
     **dict.fromkeys(
-        ("testing/conformance.py", "testing/faults.py", "testing/kills.py", "testing/scripted.py"),
+        (
+            *("testing/chains.py", "testing/conformance.py", "testing/faults.py", "testing/kills.py"),
+            "testing/scripted.py",
+        ),
         "what a test made, and /proc",
     ),
     # texts that come with Rondel, and the person's own sources by a pattern
@@ -476,7 +485,7 @@ def opens(call: ast.Call) -> bool:
 def test_json_of_anybody_is_parsed_in_one_place():
     ours_only = {
         "model/jsons.py": "the one place",
-        "agents/reaper.py": "the driver's own line",
+        "processes/reaper.py": "the driver's own line",
         "sandbox/serve.py": "the driver's own line",
         "model/changes.py": "what was just made",
         "model/doclog.py": "what was just dumped",

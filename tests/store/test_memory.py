@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rondel.agents import process
-from rondel.engine import collected, perform
+from rondel.engine import perform, spools
 from rondel.engine.look import DiskReader
+from rondel.processes import runner
 from rondel.store import documents, files
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.feature import hook
@@ -26,10 +26,10 @@ READERS: dict[str, Callable[[Path], object]] = {
     "documents": lambda folder: documents.load(folder / "x.json"),
     "an edit": lambda folder: documents.edit(folder / "x.json", lambda d: {**d, "b": 1}),
     "a snapshot": lambda folder: DiskSnapshot(folder).json("x.json"),
-    "an output": lambda folder: process.output(folder, "x.json"),
-    "a tail": lambda folder: process.tail(folder, "x.json"),
+    "an output": lambda folder: runner.output(folder, "x.json"),
+    "a tail": lambda folder: runner.tail(folder, "x.json"),
     "a command's output": lambda folder: perform._read(folder / "x.json"),
-    "a command's file": lambda folder: collected._one(folder, "x.json"),
+    "a command's file": lambda folder: spools._one(folder, "x.json"),
     "a look": lambda folder: DiskReader(folder, lambda: None).file("x.json", 50_000_000),  # type: ignore[arg-type,return-value]
     "a changed file": lambda folder: checks._read(folder, "x.json"),
     "a hook": lambda folder: hook._read(str(folder / "x.json")),

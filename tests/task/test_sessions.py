@@ -142,8 +142,8 @@ def test_the_marker_is_the_truth_about_what_is_active(root):
     files.start(root, "Two")
     (root / ".workflow/.active-WFS-two").rename(root / ".workflow/.active-WFS-one")
     assert files.active(root) == one.id
-    assert project(root).summary(project(root).find("WFS-one")).status == "active"
-    assert project(root).summary(project(root).find("WFS-two")).status == "paused"
+    assert project(root).summary(project(root).ref("WFS-one")).status == "active"
+    assert project(root).summary(project(root).ref("WFS-two")).status == "paused"
 
 
 def test_pausing_takes_the_marker_away_and_resuming_brings_it_back(root):
@@ -266,9 +266,9 @@ def test_of_several_markers_the_newest_stays_and_the_others_are_paused(root):
     (root / ".workflow/.active-WFS-one").touch()
     os.utime(root / ".workflow/.active-WFS-one", (1, 1))
     here = project(root)
-    assert "several-markers" in {p.rule for p in here.summary(here.find("WFS-two")).problems}
-    assert here.state(here.find("WFS-two")).is_marked
-    assert not here.state(here.find("WFS-one")).is_marked
+    assert "several-markers" in {p.rule for p in here.summary(here.ref("WFS-two")).problems}
+    assert here.state(here.ref("WFS-two")).is_marked
+    assert not here.state(here.ref("WFS-one")).is_marked
     found(root, repair=True)
     assert files.markers(root) == ["WFS-two"]
     assert document(root, "WFS-one")["status"] == "paused"

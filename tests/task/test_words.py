@@ -9,7 +9,7 @@ import pytest
 from task_support import REPORT, Scripted, allow_all, project, repository, session, step, task
 
 from rondel.agents.base import Request
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.testing.scripted import run_of
 from rondel.workflows.task import layout
 from support.words import SWEPT, Story, tell

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rondel import config, installed
-from rondel.model.consent import Brought, Everything
-from rondel.model.rules import HARMLESS, Mark, is_looser
+from rondel.model.consent import HARMLESS, Brought, Everything, Mark, is_looser
 from rondel.trust.admit import Admitted, admit
 from rondel.trust.consents import lookup
 from rondel.trust.keys import KEYS, Rules

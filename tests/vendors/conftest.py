@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "agents"))
-
-from agents_support import alive, new_tag
 
 from modelserver import FakeModel
 from vendors.install import ALL
@@ -31,11 +24,3 @@ def rig(request, quarantined, tmp_path):
         it = Rig(request.param, program, model, tmp_path, quarantined)
         yield it
         assert it.left_behind() == []
-
-
-@pytest.fixture
-def tag():
-    """A mark for the environment of children; whoever carries it at the end was left behind."""
-    mark = new_tag()
-    yield mark
-    assert alive(mark) == []

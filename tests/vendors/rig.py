@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from modelserver import FakeModel, vendor_config
-from rondel.agents.base import Beat, Clocks, Reply, Request
+from rondel.agents.base import AgentSettings, Beat, Clocks, Reply, Request
 from rondel.agents.roster import build
-from rondel.agents.settings import AgentSettings
 from rondel.model.actions import Access
 from rondel.sandbox.box import Box, holds, own_places
 from vendors.install import binary, selected

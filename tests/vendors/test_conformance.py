@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from agents_support import TAG
 
 from modelserver import FakeModel, vendor_config
+from rondel.agents.base import AgentSettings
 from rondel.agents.roster import build
-from rondel.agents.settings import AgentSettings
 from rondel.testing.conformance import Conformance
+from support.children import TAG
 from vendors.rig import DEAD_PROXY, program_or_skip
 
 pytestmark = pytest.mark.agents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from rondel.model.cut import one_line
+from rondel.model.texts import one_line
 
 
 def session_start(cwd: str) -> str:

@@ -16,13 +16,11 @@ from typing_extensions import override
 
 from rondel.model.actions import Ask
 from rondel.model.changes import Change, text
-from rondel.model.commands import command_line
-from rondel.model.conclusion import Conclusion
+from rondel.model.consent import LOWER, Rule
 from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Outcome
-from rondel.model.rules import LOWER, Rule
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Status, Summary
+from rondel.model.summary import Conclusion, Status, Summary, command_line
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
 
 if TYPE_CHECKING:

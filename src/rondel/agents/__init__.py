@@ -1,1 +1,1 @@
-"""HANDS: one module per agent, the process runner, workspaces. Nothing here decides what is due."""
+"""AGENTS: one module per kind of agent, all behind one contract. Nothing here decides what is due."""

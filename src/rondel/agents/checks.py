@@ -16,12 +16,11 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.process import Child, Exit, Reason, clean_env, output, run
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import AgentSettings, Beat, Reply, Request
 from rondel.errors import ConfigError, RondelError
 from rondel.model.outcomes import Ended
 from rondel.model.plugins import plugins
+from rondel.processes.runner import Child, Exit, Reason, clean_env, output, run
 
 GROUP = "rondel.analysers"
 OUTPUT_MAX = 20_000_000

@@ -12,15 +12,24 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.endings import cut_short, failed_status, with_refused
-from rondel.agents.process import Child, Exit, answered, clean_env, output, plain, run, tail
-from rondel.agents.settings import AgentSettings
-from rondel.agents.stream import count, decode, money
+from typing_extensions import override
+
+from rondel.agents.base import (
+    Agent,
+    AgentSettings,
+    Beat,
+    Reply,
+    Request,
+    cut_short,
+    failed_status,
+    with_refused,
+)
+from rondel.agents.vendors.stream import count, decode, money
 from rondel.agents.words import by_no_link, is_line, loads_modules, pinned
 from rondel.errors import ConfigError
 from rondel.model.outcomes import Ended, Usage
 from rondel.model.times import parse_time
+from rondel.processes.runner import Exit, answered, clean_env, output, printable, run, tail
 from rondel.sandbox.box import OURS, hint
 from rondel.sandbox.hosts import configured, lines
 
@@ -36,7 +45,7 @@ _TAIL = 20_000
 _BEAT_MAX = 200
 
 
-class CommandAgent:
+class CommandAgent(Agent):
     """An agent that is a command line."""
 
     kind = "command"
@@ -48,33 +57,25 @@ class CommandAgent:
         self.model = settings.model
         self._settings = settings
 
+    @override
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
-        """See `Agent`."""
-
         def show(line: bytes) -> None:
-            if text := plain(line[-_BEAT_MAX:].decode(errors="replace")).strip():
+            if text := printable(line[-_BEAT_MAX:].decode(errors="replace")).strip():
                 beat(Beat(text=text))
 
         _, scripts = pinned(self._settings.command, self._settings.beside)
-        child = Child(
-            argv=self._argv(),
-            cwd=request.cwd,
-            env=self._env(request),
-            spool=request.spool,
-            stdin=request.prompt.encode(errors="replace"),
-            wall_s=request.clocks.wall_s,
-            idle_s=request.clocks.idle_s,
-            confined=request.confined(
-                shown=by_no_link(scripts, self._settings.beside), hosts=configured(lines(self._settings.env))
-            ),
+        confined = request.confined(
+            shown=by_no_link(scripts, self._settings.beside), hosts=configured(lines(self._settings.env))
         )
+        child = request.child(self._argv(), self._env(request), confined)
         return self._reply(request, await run(child, on_line=show, on_err=show))
 
+    @override
     def recover(self, request: Request) -> Reply | None:
-        """See `Agent`."""
         ended = answered(request.spool)
         return self._reply(request, ended) if ended else None
 
+    @override
     def version(self) -> str | None:
         """Where the program is: what it answers to `--version` is its own business."""
         return shutil.which(self._argv()[0])
@@ -85,14 +86,8 @@ class CommandAgent:
         return ("bash", "-c", words[0]) if is_line(self._settings.command) else words
 
     def _env(self, request: Request) -> dict[str, str]:
-        ours = {
-            "RONDEL_ROLE": request.role,
-            "RONDEL_SESSION": request.session,
-            "RONDEL_ACTION": request.action,
-            "RONDEL_ATTEMPT": str(request.attempt),
-        }
         safe = {SAFE_PATH: "1"} if loads_modules(self._settings.command) else {}
-        return clean_env(self._settings.pass_env, {**safe, **self._settings.env, **request.env, **ours})
+        return clean_env(self._settings.pass_env, {**safe, **self._settings.env, **request.variables})
 
     def _reply(self, request: Request, ended: Exit) -> Reply:
         said = _Said(tail(request.spool, "err", _TAIL))
@@ -135,7 +130,7 @@ class _Said:
     """What the end of standard error tells us."""
 
     def __init__(self, text: str) -> None:
-        lines = [line for line in map(str.strip, plain(text).split("\n")) if line]
+        lines = [line for line in map(str.strip, printable(text).split("\n")) if line]
         parks = [line[len(_PARK) :].strip() for line in lines if line.startswith(_PARK)]
         rest = [line for line in lines if not line.startswith((_PARK, OURS))]
         self.park = parks[-1] if parks else None

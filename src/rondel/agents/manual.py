@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from typing_extensions import override
+
 from rondel import paths
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import Agent, AgentSettings, Beat, Reply, Request
 from rondel.errors import RondelError
 from rondel.model.outcomes import Ended
 
 REPLY_MAX = 20_000_000
 
 
-class ManualAgent:
+class ManualAgent(Agent):
     """An agent that is a person with an editor, or a chat window."""
 
     kind = "manual"
@@ -25,8 +26,9 @@ class ManualAgent:
         self.name = settings.name
         self._root = settings.root
 
+    @override
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
-        """See `Agent`. Never waits: without a reply file it says which files it is waiting for."""
+        """Never waits: without a reply file it says which files it is waiting for."""
         prompt_file = request.prompt_file or request.spool / "prompt.md"
         reply_file = request.reply_file or request.spool / "response.md"
         try:
@@ -40,12 +42,13 @@ class ManualAgent:
             return Reply(Ended.WAITING, error=f"write the answer to {prompt} into {reply}, then go on")
         return Reply(Ended.DONE, text=text)
 
+    @override
     def recover(self, request: Request) -> Reply | None:
-        """See `Agent`. Nothing runs, so there is nothing to find again: asking again costs nothing."""
+        """Nothing runs, so there is nothing to find again: asking again costs nothing."""
         return None
 
+    @override
     def version(self) -> str | None:
-        """A person is always installed."""
         return "a person"
 
     def _short(self, path: Path) -> str:

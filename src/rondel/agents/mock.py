@@ -30,14 +30,14 @@ from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from typing_extensions import override
+
 from rondel import paths
-from rondel.agents.base import Beat, Reply, Request
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import Agent, AgentSettings, Beat, Reply, Request, reply_json, reply_of
 from rondel.errors import ConfigError, UnsafePath
 from rondel.model import jsons
 from rondel.model.names import inside
 from rondel.model.outcomes import NO_USAGE, Ended, Usage
-from rondel.model.times import parse_time
 
 Script = Callable[[Request], Reply | str | Awaitable[Reply | str]]
 KEPT = "mock.json"
@@ -80,7 +80,7 @@ class Rule:
         return words | numbered | {name: group or "" for name, group in found.groupdict().items()}
 
 
-class MockAgent:
+class MockAgent(Agent):
     """An agent that says what its script says."""
 
     kind = "mock"
@@ -94,8 +94,8 @@ class MockAgent:
         if script is None and settings.script:
             self._rules = load_rules((settings.root or Path()) / settings.script, settings.name)
 
+    @override
     async def run(self, request: Request, beat: Callable[[Beat], None]) -> Reply:
-        """See `Agent`."""
         beat(Beat(text=f"mock: {request.action}"))
         if self._script is not None:
             answer = self._script(request)
@@ -144,12 +144,12 @@ class MockAgent:
             exit_code=0,
         )
 
+    @override
     def recover(self, request: Request) -> Reply | None:
-        """See `Agent`."""
         return _kept(request.spool)
 
+    @override
     def version(self) -> str | None:
-        """Always there."""
         return "scripted"
 
 
@@ -171,34 +171,13 @@ def _edit(folder: Path, name: str, content: str | None) -> None:
 
 def _keep(spool: Path, reply: Reply) -> None:
     """Leave the reply whole in the spool, or not at all."""
-    usage = reply.usage
-    record = {
-        "ended": reply.ended,
-        "text": reply.text,
-        "error": reply.error,
-        "model": reply.model,
-        "exit_code": reply.exit_code,
-        "until": reply.until.isoformat() if reply.until else None,
-        "usage": [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.usd],
-        "raw_usage": dict(reply.raw_usage),
-    }
     paths.make_folders(spool)
-    paths.replace(spool / KEPT, json.dumps(record).encode())
+    paths.replace(spool / KEPT, json.dumps(reply_json(reply)).encode())
 
 
 def _kept(spool: Path) -> Reply | None:
     try:
-        record = jsons.load(paths.read(spool / KEPT))
-        return Reply(
-            Ended(record["ended"]),
-            text=record["text"],
-            error=record["error"],
-            model=record["model"],
-            exit_code=record["exit_code"],
-            until=parse_time(record["until"]),
-            usage=Usage(*record["usage"]),
-            raw_usage=record["raw_usage"],
-        )
+        return reply_of(jsons.load(paths.read(spool / KEPT)))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

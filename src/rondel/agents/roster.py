@@ -10,8 +10,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from rondel.agents.base import Agent
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import Agent, AgentSettings
 from rondel.errors import ConfigError
 from rondel.model.plugins import plugins
 

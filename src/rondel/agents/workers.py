@@ -25,13 +25,13 @@ from pathlib import Path
 
 from rondel import paths
 from rondel.agents.checks import MEMORY_MAX, OURS, limited
-from rondel.agents.leftovers import end_leftovers
-from rondel.agents.process import HARD_S, Child, clean_env, finished, plain, prepare, start, tail, tell
 from rondel.errors import RondelError
 from rondel.model import jsons
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.trouble import machine
 from rondel.model.workers import Program, Read, nothing_to_read
+from rondel.processes.leftovers import end_leftovers
+from rondel.processes.runner import HARD_S, Child, clean_env, finished, prepare, printable, start, tail, tell
 from rondel.sandbox.box import Box, Confined, Kind
 
 ANSWER_S = 30.0  # for one question, with what is read for it
@@ -178,9 +178,9 @@ class _Worker:
                 size = len(json.dumps(said["answer"])) + sum(map(len, wanted))
                 return _Known(said["answer"], tuple(wanted.values()), size)
             if "refused" in said:
-                raise _Refused(plain(str(said["refused"])))
+                raise _Refused(printable(str(said["refused"])))
             if "raised" in said:
-                raise _Refused(f"{what}: {plain(str(said['raised']))}")
+                raise _Refused(f"{what}: {printable(str(said['raised']))}")
             if "wanted" not in said:
                 raise self._error(what, "answered with something that is no answer")
             name = json.dumps(said["wanted"], ensure_ascii=False)
@@ -246,7 +246,7 @@ class _Worker:
     def _how(self) -> str:
         """Why it ended, in its own last words."""
         self.end()
-        ended, said = finished(self._spool), plain(tail(self._spool, "err", _SAID_MAX)).strip()
+        ended, said = finished(self._spool), printable(tail(self._spool, "err", _SAID_MAX)).strip()
         by = (
             f" by signal {ended.signal} ({MEMORY_MAX} bytes, {CPU_S:g} s at most)"
             if ended and ended.signal

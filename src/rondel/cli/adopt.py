@@ -9,7 +9,7 @@ import click
 from rondel.cli.common import emit, here, is_terminal, json_option, say
 from rondel.cli.sessions import session_argument
 from rondel.errors import NothingToDo, UsageError
-from rondel.model.commands import command_line
+from rondel.model.summary import command_line
 from rondel.model.workflow import SessionRef
 from rondel.project import Project
 from rondel.trust.doubts import WRITTEN_MEANWHILE

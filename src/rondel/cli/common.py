@@ -18,9 +18,7 @@ from rondel.cli.live import cost_json, live_view
 from rondel.cli.screen import PlainConsole
 from rondel.engine.report import Report, Stopped
 from rondel.errors import RondelError
-from rondel.model.commands import command_line
-from rondel.model.conclusion import Conclusion
-from rondel.model.summary import Summary
+from rondel.model.summary import Conclusion, Summary, command_line
 from rondel.model.workflow import SessionRef
 from rondel.project import SCHEMA_VERSION, Project
 from rondel.store.lease import Lease

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import click
 
-from rondel.agents.git import Git
 from rondel.cli import demo_generate, demo_review
 from rondel.project import Project
+from rondel.repo.git import Git
 
 TEST = """import unittest
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from importlib.resources import files as resources
 from pathlib import Path
 
-from rondel.agents.git import Git
 from rondel.errors import RondelError
 from rondel.model.workflow import SessionRef
 from rondel.project import Project
+from rondel.repo.git import Git
 from rondel.workflows.generate.files import GenerateOptions, copies, copy_code, start
 from rondel.workflows.generate.read import State
 from rondel.workflows.generate.workflow import status_text

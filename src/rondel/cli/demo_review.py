@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from rondel.agents.git import Git
 from rondel.errors import RondelError
 from rondel.project import Project
+from rondel.repo.git import Git
 from rondel.workflows.review import files
 from rondel.workflows.review.commands import print_comparison
 from rondel.workflows.review.judge import compare_rounds

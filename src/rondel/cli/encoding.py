@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, TextIO
 
-from rondel.model.plain import visible
+from rondel.model.texts import visible
 
 HANDLER = "rondel.plain"
 PLAIN = {"…": "...", "✓": "+", "✗": "x", "→": "->", "─": "-", "│": "|", "·": "-"}

@@ -15,7 +15,7 @@ from importlib import import_module
 
 from rondel import paths
 from rondel.model import jsons
-from rondel.model.cut import one_line
+from rondel.model.texts import one_line
 
 EVENTS = {"session-start": "SessionStart"}
 GROUP = "rondel.session_start"

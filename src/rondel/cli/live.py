@@ -17,13 +17,13 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from rondel.agents.process import plain
 from rondel.cli.screen import PlainConsole
 from rondel.engine.driver import View
-from rondel.engine.ledger import Ledger, usage_json
+from rondel.engine.ledger import Ledger
 from rondel.engine.notes import RunningAction
-from rondel.model.outcomes import Ended, Usage
+from rondel.model.outcomes import Ended, Usage, usage_json
 from rondel.model.summary import Summary
+from rondel.processes.runner import printable
 
 _RULE = re.compile(r"([=\-_*#~])\1{4,}")
 QUIET_S = 2  # after this long without output the view says for how long
@@ -140,7 +140,7 @@ def event_line(kind: str, fields: dict[str, object]) -> str:
 
 def _one_line(title: str) -> str:
     """A title, which may be an agent's words, as a line that gives a terminal no orders."""
-    return " ".join(plain(title).split())
+    return " ".join(printable(title).split())
 
 
 def _first_words(error: str) -> str:

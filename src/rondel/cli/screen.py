@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from rondel.cli.encoding import write_as_is
-from rondel.model.plain import visible
+from rondel.model.texts import visible
 
 
 class _AsIs:

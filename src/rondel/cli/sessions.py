@@ -30,8 +30,7 @@ from rondel.cli.encoding import write_as_is
 from rondel.cli.live import clock, cost, cost_json, number
 from rondel.cli.tables import table
 from rondel.errors import UsageError
-from rondel.model.commands import command_line
-from rondel.model.summary import Problem, Status, Summary
+from rondel.model.summary import Problem, Status, Summary, command_line
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef
 from rondel.project import Project

@@ -13,15 +13,14 @@ import click
 from click.shell_completion import get_completion_class
 
 from rondel.agents import roster
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import AgentSettings
 from rondel.cli.common import console, emit, here, json_option, say
 from rondel.cli.sessions import problem_json
 from rondel.cli.tables import table as columns
 from rondel.config import BUILT_IN
 from rondel.errors import ConfigError, NeedsConsent, RondelError, UsageError
-from rondel.model.commands import command_line
-from rondel.model.roles import match_role
-from rondel.model.summary import EDITS_LOST, FOREIGN_SESSION, Problem
+from rondel.model.actions import match_role
+from rondel.model.summary import EDITS_LOST, FOREIGN_SESSION, Problem, command_line
 from rondel.plugin import install_plugin
 from rondel.project import Project
 from rondel.sandbox.box import held

@@ -8,7 +8,7 @@ import click
 
 from rondel.cli.common import emit, here, json_option, say, shown_parts
 from rondel.errors import UsageError
-from rondel.model.commands import command_line
+from rondel.model.summary import command_line
 from rondel.project import Project
 from rondel.trust.parts import Part
 

@@ -1,1 +1,1 @@
-"""THE LOOP: joins values, files, hands and workflows; limits, parking, control."""
+"""THE LOOP: joins values, files, agents, the repository and workflows; limits, parking, control."""

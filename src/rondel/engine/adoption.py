@@ -12,6 +12,7 @@ from rondel.model.actions import Ask
 from rondel.model.decisions import DECISIONS
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.snapshot import Snapshot
+from rondel.model.texts import first_few
 from rondel.model.workflow import RepoReader, SessionRef, Workflow
 from rondel.store import ours
 from rondel.store.lease import refuse_driven
@@ -58,7 +59,7 @@ def claims(
 
 
 def adopt(session: Session[Any], look: RepoReader, at: datetime) -> list[Restored]:
-    """Put a session on record as the person's, with its decisions sealed anew; gives what was put back.
+    """Put a session on record as the person's, with its decisions sealed anew; returns what was put back.
 
     What only says what the repository says is put aside, to be looked up again, and so are answers that
     wait to be taken: whoever wrote them was not asked here.
@@ -101,8 +102,7 @@ def _by_folder(paths: Iterable[str]) -> Iterator[str]:
         folder, _, name = path.rpartition("/")
         found.setdefault(folder, []).append(name)
     for folder, names in found.items():
-        more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-        yield f"{folder}/: {', '.join(names[:NAMED_MAX])}{more}"
+        yield f"{folder}/: {first_few(names, NAMED_MAX)}"
 
 
 def _some(what: str, items: Iterator[str]) -> list[str]:

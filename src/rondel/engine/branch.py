@@ -1,20 +1,26 @@
-"""The branch of a session: it holds what counts as done, or every command says so with the same words."""
+"""The branch of a session: it holds what counts as done, or every command says so with the same words.
+
+A person may choose another one, for what is done from then on (`move_onto`).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rondel.agents.branches import Back, Branches, Expected, Lost
-from rondel.agents.workspaces import Workspaces
 from rondel.engine.session import Session
-from rondel.errors import GitError
-from rondel.model.commands import command_line
+from rondel.errors import GitError, UsageError
 from rondel.model.identity import Identity
-from rondel.model.summary import EDITS_LOST, Problem
-from rondel.model.workflow import SessionRef, Workflow
+from rondel.model.refs import END, is_branch
+from rondel.model.summary import EDITS_LOST, Problem, command_line
+from rondel.model.texts import first_few
+from rondel.model.workflow import RepoReader, SessionRef, Workflow
+from rondel.repo.branches import Back, Branches, Expected, Lost
+from rondel.repo.edits import TRAILER
+from rondel.repo.workspaces import Workspaces
+from rondel.store.lease import Lease
 
 SHOWN_MAX = 10
 Say = Callable[[str, dict[str, object]], None]
@@ -43,22 +49,18 @@ class Loss:
     @property
     def problem(self) -> Problem:
         """The same on one line, for whoever looks at the session."""
-        names = ", ".join(_name(gone) for gone in self.lost[:SHOWN_MAX])
-        more = f" and {len(self.lost) - SHOWN_MAX} more" if len(self.lost) > SHOWN_MAX else ""
         return Problem(
             EDITS_LOST,
             f"branch {self.branch}",
-            f"{self._says()}: {names}{more}",
+            f"{self._says()}: {first_few([_name(gone) for gone in self.lost], SHOWN_MAX)}",
             "; ".join(f"{what}: `{command}`" for what, command in self._ways()),
         )
 
     @property
     def words(self) -> str:
         """Which edits are gone, and each way to go on, as it is typed."""
-        shown = [f"  {_name(gone)}" for gone in self.lost[:SHOWN_MAX]]
-        more = [f"  and {len(self.lost) - SHOWN_MAX} more"] if len(self.lost) > SHOWN_MAX else []
         ways = [f"{what[0].upper()}{what[1:]}: {command}" for what, command in self._ways()]
-        return "\n".join([f"{self._says(f' in {self.session}')}:", *shown, *more, *ways])
+        return "\n".join([f"{self._says(f' in {self.session}')}:", *_shown(map(_name, self.lost)), *ways])
 
     def _says(self, where: str = "") -> str:
         one = len(self.lost) == 1
@@ -117,3 +119,57 @@ async def see_branch(session: Session[Any], workspaces: Workspaces, say: Say) ->
     )
     if loss is not None:
         raise GitError(loss.words, then=loss.next)
+
+
+def move_onto(
+    session: Session[Any], branch: str, look: RepoReader, lease: Lease, branches: Branches
+) -> list[str]:
+    """Note the new branch; returns what it lacks of the session's work so far, a line each.
+
+    Nothing is moved there: whether what was done belongs on both branches is the person's to say. What it
+    lacks is accepted, and on record: it counts as done all the same.
+    """
+    before = session.workflow.target(session.state)
+    if before is None:
+        raise UsageError(f"{session.ref.name} puts nothing on a branch; --onto is for those that do")
+    ref = f"refs/heads/{branch}"
+    if (
+        not is_branch(branch)
+        or not look.git("rev-parse", "--verify", "--quiet", END, ref, check=False).strip()
+    ):
+        raise UsageError(f"there is no branch {branch!r} here; make it first: git branch -- {branch}")
+    identity = session.begin(look, lease)
+    without = accepted(session, branch, branches)
+    session.identify(replace(identity, onto=branch, without=without), look, lease)
+    session.note("onto", {"branch": branch, "before": before})
+    return _lacking(look, identity.id, before, branch) if before and before != branch else []
+
+
+def own_branch(look: RepoReader, wanted: str) -> str:
+    """A name for a new session's branch: `wanted`, unless that one holds work of somebody else.
+
+    One that is where HEAD is, or behind it, was made for this and is taken.
+    """
+    name, number = wanted, 1
+    while look.git("rev-list", "--max-count=1", END, f"refs/heads/{name}", "^HEAD", check=False).strip():
+        number += 1
+        name = f"{wanted}-{number}"
+    return name
+
+
+def _lacking(look: RepoReader, owner: str, before: str, branch: str) -> list[str]:
+    """The commits of a session that one branch has and the other has not."""
+    log = ("log", "--format=%h %s", "--fixed-strings", f"--grep={TRAILER}: {owner}/")
+    refs = (END, f"refs/heads/{before}", f"^refs/heads/{branch}", "--")
+    commits = look.git(*log, *refs, check=False).splitlines()
+    if not commits:
+        return []
+    words = f"{branch} lacks {len(commits)} commits of this session that are on {before}"
+    return [f"{words}; what they did counts as done:", *_shown(commits)]
+
+
+def _shown(commits: Iterable[str]) -> list[str]:
+    """As many lines as a person reads, and how many more there are."""
+    lines = [f"  {commit}" for commit in commits]
+    more = [f"  and {len(lines) - SHOWN_MAX} more"] if len(lines) > SHOWN_MAX else []
+    return [*lines[:SHOWN_MAX], *more]

@@ -15,14 +15,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from rondel.agents import process
-from rondel.agents.base import Beat, Reply
-from rondel.agents.settings import AgentSettings
+from rondel.agents.base import AgentSettings, Beat, Reply
 from rondel.config import Limits
-from rondel.engine import control, notes, report, room, spools
+from rondel.engine import control, notes, report, spools
 from rondel.engine.branch import see_branch
-from rondel.engine.ledger import Ledger, Record, usage_json
-from rondel.engine.limits import UnderWay, hold
+from rondel.engine.ledger import Ledger, Record
+from rondel.engine.limits import UnderWay, fullness, hold, shortage
 from rondel.engine.notes import RunningAction
 from rondel.engine.perform import TO_FIX, Job, Performer, Tools
 from rondel.engine.report import Report, Stopped
@@ -30,13 +28,14 @@ from rondel.engine.session import Session
 from rondel.errors import GitError, MachineTrouble
 from rondel.model.actions import Action, Ask, Decide, Derive, Run
 from rondel.model.changes import Change
-from rondel.model.outcomes import NO_COMMIT, Ended, Outcome
+from rondel.model.outcomes import NO_COMMIT, Ended, Outcome, usage_json
 from rondel.model.summary import Problem, Status, Summary
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
 from rondel.model.workflow import Step
+from rondel.processes import runner
+from rondel.store.changes import Kept
 from rondel.store.lease import Lease
-from rondel.store.written import Kept
 
 S = TypeVar("S")
 
@@ -143,7 +142,7 @@ class Driver(Generic[S]):
         self._session.guard(self._say)
         for done in await asyncio.to_thread(self._tools.workspaces.restore):
             self._note("put-right", message=done.words)
-        process.end_leftovers(self._session.run / "spool")
+        runner.end_leftovers(self._session.run / "spool")
         self._session.watch_no_more()  # of a driver that died: what was written since waits for the person
         await self._sweep()
         self._settle_open_tries()
@@ -288,11 +287,11 @@ class Driver(Generic[S]):
         """What is short; looked at once for all that starts together."""
         if self._short is None:
             places = (self._session.folder, *self._tools.places)
-            self._short = room.shortage(places, self._limits.free_mb_min) or ""
+            self._short = shortage(places, self._limits.free_mb_min) or ""
         return self._short or None
 
     def _fullness(self) -> str | None:
-        return room.fullness((self._session.folder, *self._tools.places), self._limits.free_mb_min)
+        return fullness((self._session.folder, *self._tools.places), self._limits.free_mb_min)
 
     def _failure(self, action: Action, words: str = "failed") -> str:
         """What a person is told of an action that came to nothing: which it is, and where to look."""

@@ -15,9 +15,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
+from typing_extensions import override
+
 from rondel import paths
-from rondel.agents.base import Agent, Beat, Reply, Request, starts_programs
-from rondel.engine.ledger import usage_json, usage_of
+from rondel.agents.base import Agent, Beat, Reply, Request, reply_json, reply_of, starts_programs
 from rondel.errors import MachineTrouble
 from rondel.model import jsons
 from rondel.model.outcomes import Ended
@@ -52,14 +53,14 @@ class Executor(Protocol):
         ...
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     """Jobs as processes of this machine; their spools are folders."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
 
+    @override
     async def submit(self, agent: Agent, request: Request, beat: Callable[[Beat], None]) -> Answer:
-        """See `Executor`."""
         found = self.find(agent, request)
         if found is not None:
             return found
@@ -85,8 +86,8 @@ class LocalExecutor:
                     _keep_in_one(request, answer)
         return answer
 
+    @override
     def find(self, agent: Agent, request: Request) -> Answer | None:
-        """See `Executor`."""
         kept = _noted(in_one(request.spool))
         if kept is not None or not paths.is_folder(request.spool):
             return kept
@@ -131,20 +132,8 @@ def _dump(record: Mapping[str, object]) -> bytes:
 
 
 def _record(answer: Answer) -> dict[str, object]:
-    reply = answer.reply
-    return {
-        "ended": reply.ended,
-        "text": reply.text,
-        "error": reply.error,
-        "usage": usage_json(reply.usage),
-        "raw_usage": dict(reply.raw_usage),
-        "vendor_session": reply.vendor_session,
-        "model": reply.model,
-        "exit_code": reply.exit_code,
-        "until": reply.until.isoformat() if reply.until else None,
-        "started_at": answer.started_at.isoformat(),
-        "finished_at": answer.finished_at.isoformat(),
-    }
+    times = {"started_at": answer.started_at.isoformat(), "finished_at": answer.finished_at.isoformat()}
+    return reply_json(answer.reply) | times
 
 
 def kept_answer(spool: Path) -> Answer | None:
@@ -157,17 +146,7 @@ def _noted(place: Path) -> Answer | None:
         with machine("read", place):  # one that cannot be opened now is not missing
             text = paths.read(place).decode(errors="surrogateescape")
         record = jsons.load(text)
-        reply = Reply(
-            Ended(record["ended"]),
-            text=str(record["text"]),
-            error=str(record["error"]),
-            usage=usage_of(record["usage"]) or Reply(Ended.DONE).usage,
-            raw_usage=record["raw_usage"],
-            vendor_session=record["vendor_session"],
-            model=str(record["model"]),
-            exit_code=record["exit_code"],
-            until=parse_time(record["until"]),
-        )
+        reply = reply_of(record)
         started, finished = parse_time(record["started_at"]), parse_time(record["finished_at"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

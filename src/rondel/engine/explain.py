@@ -78,7 +78,7 @@ def _reasons(session: Session[S], config: Config, record: Record) -> tuple[str, 
 def refresh(session: Session[S], config: Config) -> tuple[list[Change], list[str]]:
     """What to put aside so that the stale files and what depends on them are made again.
 
-    Gives the changes, and words about stale files that stay because a person edited them.
+    Returns the changes, and words about stale files that stay because a person edited them.
     """
     origins = {o.action: o for o in explain(session, config)}
     redo = {a for a, o in origins.items() if o.stale and not o.edited}

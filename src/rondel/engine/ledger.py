@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from rondel.model.outcomes import NO_USAGE, Ended, Usage
+from rondel.model.outcomes import NO_USAGE, Ended, Usage, usage_of
 from rondel.model.times import parse_time
 from rondel.model.versions import newer
 
@@ -167,35 +167,6 @@ _NOTES = {
     "retry": Ledger._retry,  # noqa: SLF001
     "finished": Ledger._finished,  # noqa: SLF001
 }
-
-
-def usage_of(value: object) -> Usage | None:
-    """Usage from its journal form; None when there is none."""
-    if not isinstance(value, dict):
-        return None
-    numbers = [value.get(k, 0) for k in ("input_tokens", "output_tokens", "cached_tokens")]
-    counts = [n if isinstance(n, int) else 0 for n in numbers]
-    usd, unpriced, uncounted = (value.get(k) for k in ("usd", "unpriced_tokens", "uncounted"))
-    return Usage(
-        counts[0],
-        counts[1],
-        counts[2],
-        float(usd) if isinstance(usd, int | float) else None,
-        unpriced if isinstance(unpriced, int) else 0,
-        uncounted if isinstance(uncounted, int) else 0,
-    )
-
-
-def usage_json(usage: Usage) -> dict[str, object]:
-    """Usage in its journal form."""
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "usd": usage.usd,
-        **({"unpriced_tokens": usage.unpriced} if usage.unpriced else {}),
-        **({"uncounted": usage.uncounted} if usage.uncounted else {}),
-    }
 
 
 def _digests(value: object) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a probe may do in the repository: git, files, programs; each bounded in time and in what it gives."""
+"""What a probe may do in the repository: git, files, programs; each bounded in time and in size."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from typing_extensions import override
+
 from rondel import paths
-from rondel.agents.git import Git, NotAValue
-from rondel.agents.process import clean_env
 from rondel.errors import GitError, MachineTrouble, RondelError
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.refs import END
 from rondel.model.trouble import machine, trouble
+from rondel.model.workflow import RepoReader
+from rondel.processes.runner import clean_env
+from rondel.repo.git import Git, NotAValue
 from rondel.store import files
 
 GIT_S = 120
@@ -22,8 +25,8 @@ OUTPUT_MAX = 64_000_000
 _PASSED = ("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")  # to programs other than git
 
 
-class DiskReader:
-    """See `rondel.model.workflow.Look`."""
+class DiskReader(RepoReader):
+    """The repository on this disk, with the programs of this machine."""
 
     def __init__(
         self,
@@ -41,16 +44,16 @@ class DiskReader:
         self._own_paths = own_paths
 
     @property
+    @override
     def at(self) -> datetime:
-        """See `Look`."""
         return self._clock()
 
     def git(self, *args: str, stdin: str = "", check: bool = True) -> str:
         """See `Look`."""
         return self._git(Git(Path(self.root)), args, stdin, check=check)
 
+    @override
     def git_in(self, folder: str, *args: str, check: bool = True) -> str:
-        """See `Look`."""
         return self._git(Git(Path(folder)), args, "", check=check)
 
     def git_with_attributes(self, commit: str, *args: str, stdin: str = "", check: bool = True) -> str:
@@ -82,20 +85,20 @@ class DiskReader:
         return done.out
 
     @property
+    @override
     def own_paths(self) -> tuple[str, ...]:
-        """See `Look`."""
         return self._own_paths()
 
+    @override
     def own_folder(self, path: str) -> str:
-        """See `Look`."""
         return self._own_folder(path)
 
+    @override
     def unfiltered(self, names: Sequence[str]) -> tuple[str, ...]:
-        """See `Look`."""
         return Git(Path(self.root)).unfiltered(names)
 
+    @override
     def file(self, path: str, size_max: int = 1_000_000) -> bytes | None:
-        """See `Look`."""
         try:
             root = Path(self.root).resolve()
             if (root / path).is_symlink():

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from rondel.agents.edits import TRAILER
 from rondel.model.identity import Identity
 from rondel.model.marks import mark
 from rondel.model.refs import END
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.model.workflow import Mark, RepoReader
+from rondel.repo.edits import TRAILER
 
 COMMITS_MAX = 10_000  # of all branches, the newest
 RULE = "identity-lost"

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rondel.agents.base import Beat, Reply
-from rondel.engine.ledger import Ledger, usage_json
+from rondel.engine.ledger import Ledger
 from rondel.engine.perform import Job
 from rondel.errors import MachineTrouble, RondelError
 from rondel.model.actions import Ask, Derive, Run
-from rondel.model.cut import cut
-from rondel.model.digests import digest
-from rondel.model.outcomes import Outcome
+from rondel.model.names import digest
+from rondel.model.outcomes import Outcome, usage_json
+from rondel.model.texts import cut
 from rondel.model.times import stamp
 from rondel.store import ours
 

@@ -5,35 +5,32 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from rondel import paths
-from rondel.agents import process, roster
-from rondel.agents.base import Agent, Beat, Clocks, Reply, Request, starts_programs
-from rondel.agents.endings import cut_short
-from rondel.agents.process import Reason
-from rondel.agents.settings import AgentSettings
-from rondel.agents.tampering import differences
-from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
+from rondel.agents import roster
+from rondel.agents.base import Agent, AgentSettings, Beat, Clocks, Reply, Request, cut_short, starts_programs
 from rondel.config import Config
-from rondel.engine.collected import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected
 from rondel.engine.executor import REPAIR, Answer, Executor, in_one, kept_answer
 from rondel.engine.session import Session
+from rondel.engine.spools import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected, slot, spool_of
 from rondel.errors import GitError, NeedsConsent, RondelError
 from rondel.model.actions import SCRATCH, Access, Action, Ask, Derive, Probe, Run, Workspace
-from rondel.model.digests import digest
 from rondel.model.identity import home
 from rondel.model.jsons import parse_json
-from rondel.model.names import is_safe_name
+from rondel.model.names import digest, is_safe_name
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome, Usage
 from rondel.model.trouble import NOT_RUN, machine, no_command
 from rondel.model.workflow import RepoReader, Step
+from rondel.processes import runner
+from rondel.processes.runner import Reason
+from rondel.repo.tampering import differences
+from rondel.repo.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.sandbox.box import Box, Confined, hint
 from rondel.store import files, ours
 
@@ -237,7 +234,7 @@ class Performer(Generic[S]):
     def lost_sight(self, job: Job[S]) -> bool:
         """Whether a try that could write the session's files had its reaper killed: nobody saw it end."""
         spool = self.spool(job.action.path, job.number)
-        return self.could_write(job) and any(map(process.lost_sight, (spool, spool / REPAIR)))
+        return self.could_write(job) and any(map(runner.lost_sight, (spool, spool / REPAIR)))
 
     def is_complete(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
         """Whether a try that a dead driver left has its whole answer in the spool."""
@@ -248,14 +245,14 @@ class Performer(Generic[S]):
             return False
         spool = self.spool(action.path, number)
         whole = is_collected(spool, action.collect) or self.has_workspace(action)
-        return whole and process.answered(spool) is not None
+        return whole and runner.answered(spool) is not None
 
     def is_done(self, action: Action, agent: AgentSettings | None, number: int) -> bool:
         """Whether a try of ours has an answer that will do; what failed while it was ended proves nothing."""
         if isinstance(action, Ask) and agent is not None:
             found = self._find(action, agent, number)
             return found is not None and found.reply.ended is Ended.DONE and self._has_edit(action, number)
-        ended = process.answered(self.spool(action.path, number)) if isinstance(action, Run) else None
+        ended = runner.answered(self.spool(action.path, number)) if isinstance(action, Run) else None
         return ended is not None and ended.code == 0
 
     def has_workspace(self, action: Action) -> bool:
@@ -367,7 +364,7 @@ class Performer(Generic[S]):
 
     def spool(self, path: str, number: int) -> Path:
         """The folder of one try's output."""
-        return _spool(self._session.run, path, number)
+        return spool_of(self._session.run, path, number)
 
     def place(self, action: Action) -> str:
         """Where a person sees what became of an action: what was said, and its edit where there is one."""
@@ -495,13 +492,13 @@ class Performer(Generic[S]):
         """Run a command under the reaper; its output is in the spool and in the outcome."""
         started = self._tools.clock()
         spool = self.spool(run.path, job.number)
-        exit_ = process.finished(spool)
+        exit_ = runner.finished(spool)
         if exit_ is not None and is_collected(spool, run.collect):
             cwd = spool  # the workspace has done what it was for, and may be gone
         else:
             cwd = await self._workspace(run, job.continues, job.number)
         argv = ("bash", "-c", run.command) if isinstance(run.command, str) else run.command
-        env = process.clean_env(("HOME",), dict(run.env))
+        env = runner.clean_env(("HOME",), dict(run.env))
         env |= {
             "RONDEL_SESSION": self._session.ref.name,
             "RONDEL_ACTION": run.path,
@@ -511,7 +508,7 @@ class Performer(Generic[S]):
         wall = run.timeout_s or Clocks.wall_s
         if exit_ is None:
             await self._note_state(job, run.workspace)
-            child = process.Child(
+            child = runner.Child(
                 argv=argv, cwd=cwd, env=env, spool=spool, stdin=run.stdin.encode(), wall_s=wall, idle_s=wall
             )
             exit_ = await self._run_child(child, run)
@@ -534,29 +531,31 @@ class Performer(Generic[S]):
         cut = cut_short(exit_, Clocks(wall, wall), spool)
         if cut is not None:
             return replace(outcome, ended=cut.ended, error=cut.error)
-        if exit_.code != 0:
-            words = process.plain(_read(spool / "err")[-TAIL:].strip() or text[-TAIL:].strip())
-            if run.setting and exit_.code in NOT_RUN and not collected:
-                raise no_command(run.setting, words)
-            if self._tools.box and (more := hint(words, "none" if run.closed else self._tools.box.network)):
-                words = f"{words}\n{more}"
-            return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
-        return outcome
+        return outcome if exit_.code == 0 else self._refused(run, spool, outcome)
 
-    async def _run_child(self, child: process.Child, run: Run) -> process.Exit:
+    def _refused(self, run: Run, spool: Path, outcome: Outcome) -> Outcome:
+        """The failure of a command with another status than 0, in its own words."""
+        words = runner.printable(_read(spool / "err")[-TAIL:].strip() or outcome.text[-TAIL:].strip())
+        if run.setting and outcome.exit_code in NOT_RUN and not outcome.files:
+            raise no_command(run.setting, words)
+        if self._tools.box and (more := hint(words, "none" if run.closed else self._tools.box.network)):
+            words = f"{words}\n{more}"
+        return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")
+
+    async def _run_child(self, child: runner.Child, run: Run) -> runner.Exit:
         """Run a command in its box, where of the session it sees a copy of the documents."""
         box = self._tools.box
         if box is None:
             if run.closed:
                 raise NotReady(f"{run.title or run.path} is to run in a sandbox, and there is none here")
-            return await process.run(child)
+            return await runner.run(child)
         if run.closed:
             box = replace(box, network="none")
         copy = child.spool / SHOWN
         await asyncio.to_thread(copy_documents, self._session.folder, copy)
         writes = run.workspace.access is not Access.READ
         try:
-            return await process.run(
+            return await runner.run(
                 replace(
                     child,
                     env={**child.env, "RONDEL_SESSION_DIR": str(copy)},
@@ -581,16 +580,6 @@ def _flat(path: str) -> str:
     """An action's path as a file name that a person can read and type."""
     name = path.removeprefix(".rondel/parts/").replace("/", ".").removesuffix(".md")
     return name if is_safe_name(name) else slot(path)
-
-
-@lru_cache(maxsize=1024)
-def _spool(run: Path, path: str, number: int) -> Path:
-    return run / f"spool/{slot(path)}/{number}"
-
-
-def slot(path: str) -> str:
-    """An action's path as one folder name: readable, and never the same for two."""
-    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', path).strip('.-')[-80:]}-{digest(path)[:8]}"
 
 
 def _of_answer(answer: Answer, settings: AgentSettings) -> Outcome:

@@ -12,30 +12,29 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from rondel import paths
-from rondel.agents import reaper
 from rondel.engine.ledger import Ledger
 from rondel.engine.lost import identity_in_commits
 from rondel.errors import LostLease, NeedsConsent, NewerFile, RondelError
 from rondel.model.changes import Aside, Change, Edit, Write
 from rondel.model.decisions import ADOPTED, is_decision
-from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.jsons import parse_json
+from rondel.model.marks import WRITTEN
+from rondel.model.names import digest
 from rondel.model.refs import branch_in
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, Status
 from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
 from rondel.model.workflow import NOTHING_GIVEN, Given, Mark, RepoReader, SessionRef, Workflow
-from rondel.model.written import WRITTEN
+from rondel.processes import reaper
 from rondel.store import documents, files, ours
-from rondel.store.committed import Committed
-from rondel.store.journal import Journal
-from rondel.store.known import KnownLog
+from rondel.store.changes import Applied, Kept, Written, apply_changes, write_ours
+from rondel.store.documents import Committed
+from rondel.store.journal import Journal, KnownLog
 from rondel.store.lease import Lease
 from rondel.store.ours import ASIDE, HOME, RECORD, RESTORED, Restored
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import Applied, Kept, Written, apply_changes, write_ours
 from rondel.trust.doubts import Doubts
 from rondel.trust.seals import Believed, Seals, decisions_in
 from rondel.trust.sessions import ADOPTING, BEGUN, KnownSession, Record, Sessions
@@ -382,7 +381,7 @@ class Session(Generic[S]):
         return self.doubts.hides(path, self.files)
 
     def adopt_texts(self) -> list[str]:
-        """The doubted texts count from now on; gives which they are."""
+        """The doubted texts count from now on; returns which they are."""
         found = self.doubts.adopt(self.files, self.paths())
         if found:
             self._state = None
@@ -420,7 +419,7 @@ class Session(Generic[S]):
         *,
         together: bool = False,
     ) -> tuple[dict[str, str], Sequence[Kept]]:
-        """Leave the files; gives what was written by digest, and what of somebody else's was kept.
+        """Leave the files; returns what was written by digest, and what of somebody else's was kept.
 
         `seen` holds the digests that declared files had when the action began. With `together` these
         are the files of several actions, each of which was expected.
@@ -496,7 +495,7 @@ class Session(Generic[S]):
             except RondelError as error:
                 if not left or not (self._heal(changes) or self._heal(changes, str(error))):
                     raise
-        raise AssertionError("the last try gives or raises")
+        raise AssertionError("the last try returns or raises")
 
     def _was_written(self, changes: Sequence[Change], path: str, data: bytes | None) -> None:
         """Remember what we left, and that what we moved away is not missing."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from rondel import paths
 from rondel.engine.executor import REPAIR
 from rondel.engine.ledger import Ledger
-from rondel.engine.perform import slot
+from rondel.errors import RondelError
+from rondel.model.names import digest
+from rondel.store import files, ours
+from rondel.store.disk import explained
 
 SPOOLS_MAX = 256 * 1024 * 1024
 
@@ -21,6 +26,17 @@ class _Try(NamedTuple):
     path: str
     slot: str  # of its action
     is_folder: bool = True
+
+
+@lru_cache(maxsize=1024)
+def spool_of(run: Path, path: str, number: int) -> Path:
+    """The folder of one try of an action, below a session's runtime."""
+    return run / f"spool/{slot(path)}/{number}"
+
+
+def slot(path: str) -> str:
+    """An action's path as one folder name: readable, and never the same for two."""
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', path).strip('.-')[-80:]}-{digest(path)[:8]}"
 
 
 def tidy(folder: Path, ledger: Ledger) -> None:
@@ -91,3 +107,55 @@ def _bytes(folder: str) -> int:
                 except OSError:
                     continue
     return total
+
+
+# -- what goes into a command and comes out of it ------------------------------------------------
+
+
+COLLECT_MAX = 20_000_000
+COLLECTED = "collected"
+SHOWN = "session"
+
+
+def copy_documents(session: Path, copy: Path) -> None:
+    """The documents of a session as they are now, without what is Rondel's own in it.
+
+    Not second names of them: a mode that a command changes would be the document's own.
+    """
+    with explained("copy the session's documents to", copy):
+        paths.remove_folder(copy)
+        paths.make_folders(copy, 0o700)
+        for name in paths.files_below(session, ours.HOME):
+            data = _one(session, name)
+            if data is not None:
+                paths.make_folders((copy / name).parent, 0o700)
+                paths.write(copy / name, data)
+
+
+def is_collected(spool: Path, names: Sequence[str]) -> bool:
+    """Whether everything that an ended command left for its outcome is in its spool."""
+    return not names or paths.is_folder(spool / COLLECTED)
+
+
+def collect(spool: Path, cwd: Path, names: Sequence[str]) -> dict[str, bytes]:
+    """The files by name; taken from the workspace the first time."""
+    kept = spool / COLLECTED
+    if not is_collected(spool, names):
+        temporary = spool / f"{COLLECTED}.tmp"
+        with explained("keep files of a command in", spool):
+            ours.own(temporary, is_folder=True)
+            for number, name in enumerate(names):
+                data = _one(cwd, name)
+                if data is not None:
+                    ours.write_view(temporary / str(number), data)
+            paths.move(temporary, kept)
+    found = {name: _one(kept, str(number)) for number, name in enumerate(names)}
+    return {name: data for name, data in found.items() if data is not None}
+
+
+def _one(folder: Path, name: str) -> bytes | None:
+    """A file that is really in the folder."""
+    try:
+        return files.read(files.safe_join(folder.resolve(), name), COLLECT_MAX)
+    except RondelError:
+        return None

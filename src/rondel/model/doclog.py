@@ -21,7 +21,7 @@ from typing import Any
 
 from rondel.model import jsons
 from rondel.model.changes import Document, Json
-from rondel.model.digests import digest
+from rondel.model.names import digest
 
 Path = list[str | int]
 Operation = list[Json]

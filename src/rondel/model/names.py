@@ -1,18 +1,19 @@
 """Safe names: whatever becomes a path is made or checked here.
 
 Ids, branch names, cycle types and file names come from people, agents and repositories.
-None of them may leave its folder, hide, or mean something else on another system.
+None of them may leave its folder, hide, or mean something else on another system. A content is named by
+its digest.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
 from rondel.errors import UnsafePath
-from rondel.model.digests import digest
 
 NAME_MAX = 100
 BYTES_MAX = 240
@@ -102,3 +103,9 @@ def inside(path: str, what: str = "path") -> str:
     if unsafe:
         raise UnsafePath(f"{what} {path!r} does not stay in its folder; use a relative path without '..'")
     return plain
+
+
+def digest(data: bytes | str) -> str:
+    """The SHA-256 in hex."""
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    return hashlib.sha256(raw).hexdigest()

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from rondel.model.digests import digest
+from typing_extensions import override
+
 from rondel.model.jsons import parse_json
+from rondel.model.names import digest
 
 
 class Snapshot(Protocol):
@@ -31,15 +33,17 @@ class Snapshot(Protocol):
 
     def text(self, path: str) -> str | None:
         """The file as UTF-8, with what is not UTF-8 replaced."""
-        ...
+        data = self.data(path)
+        return None if data is None else data.decode(errors="replace")
 
     def json(self, path: str) -> object:
         """The file as JSON; None when there is none or it does not parse. Not to be changed."""
-        ...
+        return parse_json(self.data(path))
 
     def digest(self, path: str) -> str | None:
         """The SHA-256 of the file in hex."""
-        ...
+        data = self.data(path)
+        return None if data is None else digest(data)
 
     def mtime(self, path: str) -> float | None:
         """When the file or folder last changed, in seconds since the epoch."""
@@ -47,10 +51,10 @@ class Snapshot(Protocol):
 
     def exists(self, path: str) -> bool:
         """Whether there is a regular file."""
-        ...
+        return self.data(path) is not None
 
 
-class FrozenSnapshot:
+class FrozenSnapshot(Snapshot):
     """A snapshot of a mapping: for decisions that need no disk."""
 
     place = ""
@@ -69,28 +73,10 @@ class FrozenSnapshot:
                     found.add(head + slash)
         return frozenset(found)
 
+    @override
     def data(self, path: str) -> bytes | None:
-        """See `Snapshot`."""
         return self._files.get(path)
 
-    def text(self, path: str) -> str | None:
-        """See `Snapshot`."""
-        data = self.data(path)
-        return None if data is None else data.decode(errors="replace")
-
-    def json(self, path: str) -> object:
-        """See `Snapshot`."""
-        return parse_json(self.data(path))
-
-    def digest(self, path: str) -> str | None:
-        """See `Snapshot`."""
-        data = self.data(path)
-        return None if data is None else digest(data)
-
+    @override
     def mtime(self, path: str) -> float | None:
-        """See `Snapshot`."""
         return 0.0 if path in self._files or self.names(path) else None
-
-    def exists(self, path: str) -> bool:
-        """See `Snapshot`."""
-        return path in self._files

@@ -20,12 +20,10 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from rondel.model.actions import Action
 from rondel.model.changes import Change
-from rondel.model.conclusion import Conclusion
-from rondel.model.consent import Admits, Brought, admits_nothing
+from rondel.model.consent import Admits, Brought, Rule, admits_nothing
 from rondel.model.outcomes import Outcome
-from rondel.model.rules import Rule
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem, Summary
+from rondel.model.summary import Conclusion, Problem, Summary
 from rondel.model.workers import AskProgram, ask_nobody
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rondel.errors import RondelError, UsageError
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.plugin.claude import plugin_files
 from rondel.plugin.hosts import BEGIN, END, agents_section, gemini_files, opencode_files
 from rondel.store import documents, files

@@ -135,16 +135,17 @@ def readable(home: str, hidden: frozenset[str], tools: Iterable[str]) -> Iterato
     """Of the machine: the system, what of the home folder is no secret, what programs need of their own."""
     secrets = frozenset(places.secrets(home))
     system = frozenset(place for place in places.SYSTEM_SECRETS if os.access(place, os.R_OK))
-    homes = frozenset({home, *places.HOMES})
+    out_of_system, out_of_home = system | hidden | {home, *places.HOMES}, secrets | hidden
     for path in places.SYSTEM:
         if not os.path.islink(path):  # noqa: PTH114 - it leads to one that is in the list
-            yield from places.without(path, system | hidden | homes, places.names_in)
-    yield from places.of_home(home, secrets | hidden)
+            yield from places.without(path, out_of_system, places.names_in)
+    yield from places.of_home(home, out_of_home)
+    closed = secrets | system
     for path in tools:
         real = os.path.realpath(path)
         is_hidden_file = os.path.dirname(real) == home and os.path.basename(real).startswith(".")  # noqa: PTH119, PTH120
-        if not is_hidden_file and not any(places.is_below(real, secret) for secret in secrets | system):
-            yield from places.without(real, secrets | hidden, places.names_in)
+        if not is_hidden_file and not places.is_below_any(real, closed):
+            yield from places.without(real, out_of_home, places.names_in)
 
 
 def _said(argv: Sequence[str], cwd: str) -> dict[str, bool]:

@@ -1,23 +1,23 @@
 """What a forked child does to enter its sandbox, before it becomes its program.
 
-The reaper's child imports this, so it imports little, and nothing of Rondel. The order is what matters:
-namespaces of its own come first, since making them needs privileges in them; then the list of paths,
-from which on nothing can be mounted; then every privilege is given up. Run as a program it says whether
-the namespaces can be had here: nothing, or what is refused.
+The reaper imports this at every start: so it imports little, and nothing of Rondel, and makes nothing
+that takes long (a pattern, a named tuple). Sockets are made by the C library, as everything here is:
+Python's module for them takes longer to load than all of this.
+
+The order is what matters: namespaces of its own come first, since making them needs privileges in them;
+then the list of paths, from which on nothing can be mounted; then every privilege is given up. Run as a
+program it says whether the namespaces can be had here: nothing, or what is refused.
 """
 
 from __future__ import annotations
 
-import _socket  # not `socket`: every start would pay for what is not used of it
 import ctypes
 import errno
-import fcntl
 import os
-import re
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 SHM = "/dev/shm"  # noqa: S108 - the place that programs know
 _TERMINALS, _NEW_TERMINAL = "/dev/pts", "/dev/ptmx"
@@ -37,21 +37,27 @@ _X32 = 0x40000000  # from here on: the second set of numbers that x86 has
 _IO_URING_SETUP = 425  # on all of them
 _FAMILIES = (1, 2, 10, 16)  # local, IP, IPv6, and asking the kernel about them
 _BACKLOG = 100
+_IP, _IPV6 = 2, 10
+_STREAM, _DATAGRAMS = 1, 2
+_SOL_SOCKET, _SCM_RIGHTS = 1, 1
 _SIOCSIFFLAGS, _UP_RUNNING = 0x8914, 0x41
 _SOCKETS = "/proc/net/unix"
-_BOUND = re.compile(r"^\S+ (?:\S+ ){5} *\d+ (/.*)$", re.MULTILINE)
+_FIELDS = 7  # that a line of it has before the path
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class _Calls(NamedTuple):
+class _Calls:
     """The numbers of system calls on a processor."""
 
-    processor: int  # how the kernel calls it
-    socket: int
-    limits: int  # prlimit64
-    keys: tuple[int, ...]  # add_key, request_key, keyctl
-    other: tuple[int, ...]  # the last two of the processor before it, whose programs it runs too
+    def __init__(
+        self, processor: int, socket: int, limits: int, keys: tuple[int, ...], other: tuple[int, ...]
+    ) -> None:
+        self.processor = processor  # how the kernel calls it
+        self.socket = socket
+        self.limits = limits  # prlimit64
+        self.keys = keys  # add_key, request_key, keyctl
+        self.other = other  # the last two of the processor before it, whose programs it runs too
 
 
 _PROCESSORS = {
@@ -124,38 +130,65 @@ def _to_cover(kept: Iterable[str]) -> Iterator[str]:
     `kept` are the places that the person opened.
     """
     with open(_SOCKETS, encoding="utf-8", errors="surrogateescape") as f:  # noqa: PTH123 - starts faster
-        named = set(_BOUND.findall(f.read()))
-    for path in sorted(map(os.path.realpath, named)):
+        lines = f.read().split("\n")
+    for path in sorted({os.path.realpath(path) for line in lines if (path := _bound(line))}):
         if not any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in kept):
             yield path
 
 
+def _bound(line: str) -> str:
+    """The path that a line of the kernel's list says a socket is bound to; empty where there is none."""
+    fields = line.split(maxsplit=_FIELDS)
+    path = fields[_FIELDS] if len(fields) > _FIELDS else ""
+    return path if path.startswith("/") and line.endswith(f"{fields[_FIELDS - 1]} {path}") else ""
+
+
 def _loopback_up() -> None:
-    handle = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
-    fcntl.ioctl(handle.fileno(), _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _UP_RUNNING))
-    handle.close()
+    handle = _LIBC.socket(_IP, _DATAGRAMS, 0)
+    _ok(handle < 0, "make a socket")
+    asked = ctypes.create_string_buffer(struct.pack("16sH22x", b"lo", _UP_RUNNING))
+    _ok(_LIBC.ioctl(handle, ctypes.c_ulong(_SIOCSIFFLAGS), asked), "start its loopback")
+    os.close(handle)
 
 
 def _listen(ports: list[int], channel: int) -> None:
     """Listen on our own loopback, for the driver: whoever holds a socket may accept on it from anywhere."""
     listening = []
     for port in ports:
-        for family, host in ((_socket.AF_INET, "127.0.0.1"), (_socket.AF_INET6, "::1")):
-            try:
-                one = _socket.socket(family, _socket.SOCK_STREAM)
-                one.bind((host, port))
-                one.listen(_BACKLOG)
-            except OSError:
-                if family == _socket.AF_INET:
-                    raise
-                continue  # a machine without IPv6
-            listening.append(one)
+        at = port.to_bytes(2, "big")
+        listening.append(_listener(_IP, struct.pack("=H2s4s8x", _IP, at, b"\x7f\0\0\1")))
+        try:
+            one = _listener(_IPV6, struct.pack("=H2s4x15xB4x", _IPV6, at, 1))
+        except OSError:
+            continue  # a machine without IPv6
+        listening.append(one)
     if listening:
-        fds = struct.pack(f"{len(listening)}i", *(one.fileno() for one in listening))
-        driver = _socket.socket(fileno=channel)
-        driver.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
-        for one in (*listening, driver):
-            one.close()
+        _send(channel, listening)
+        for handle in (*listening, channel):
+            os.close(handle)
+
+
+def _listener(family: int, address: bytes) -> int:
+    handle: int = _LIBC.socket(family, _STREAM, 0)
+    _ok(handle < 0, "make a socket")
+    try:
+        _ok(_LIBC.bind(handle, address, len(address)), "listen on its loopback")
+        _ok(_LIBC.listen(handle, _BACKLOG), "listen on its loopback")
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _send(channel: int, handles: list[int]) -> None:
+    """Open files of ours to whoever holds the other end."""
+    size = struct.calcsize("@Nii") + 4 * len(handles)
+    rights = struct.pack(f"@Nii{len(handles)}i0N", size, _SOL_SOCKET, _SCM_RIGHTS, *handles)
+    dot, control = ctypes.create_string_buffer(b"."), ctypes.create_string_buffer(rights, len(rights))
+    part = ctypes.create_string_buffer(struct.pack("@PN", ctypes.addressof(dot), 1))
+    words = (0, 0, ctypes.addressof(part), 1, ctypes.addressof(control), len(rights), 0)
+    message = ctypes.create_string_buffer(struct.pack("@PIPNPNi0P", *words))
+    _ok(_LIBC.sendmsg(channel, message, 0) < 0, "hand its loopback to the driver")
 
 
 def _allow(rules: int, path: str, access: int) -> None:

@@ -1,7 +1,7 @@
 """Landlock: the kernel holds a process, and all that it starts, to a list of paths. No root, no dependency.
 
 A ruleset is made by the driver and passed on as an open file; the forked child enters it before it
-becomes its program (`rondel.agents.reaper`). What is not on the list cannot be opened; a path on it
+becomes its program (`rondel.processes.reaper`). What is not on the list cannot be opened; a path on it
 counts with everything below it.
 """
 
@@ -12,8 +12,8 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from rondel.model.trouble import machine
 
@@ -50,8 +50,7 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """What may be done with a path and what is below it. A link is never followed."""
 
     path: str

@@ -99,18 +99,26 @@ def without(path: str, hidden: frozenset[str], names: Names) -> Iterator[str]:
     if path in hidden:
         return
     inside = f"{path.rstrip('/')}/"
-    if not _has_below(hidden, inside):
+    held = _on_the_way(hidden, inside)
+    if not held:
         yield path
         return
     for name in names(path):
-        yield from without(f"{inside}{name}", hidden, names)
+        if name in held:
+            yield from without(f"{inside}{name}", hidden, names)
+        else:
+            yield f"{inside}{name}"
 
 
-def _has_below(places: frozenset[str], inside: str) -> bool:
-    """Whether one of these places is below a folder: in their order it would come next."""
+def _on_the_way(places: frozenset[str], inside: str) -> set[str]:
+    """The names in a folder that are one of these places, or lead down to one: in order they are together."""
     ordered = _in_order(places)
-    at = bisect_left(ordered, inside)
-    return at < len(ordered) and ordered[at].startswith(inside)
+    found = set[str]()
+    for at in range(bisect_left(ordered, inside), len(ordered)):
+        if not ordered[at].startswith(inside):
+            break
+        found.add(ordered[at][len(inside) :].partition("/")[0])
+    return found
 
 
 @lru_cache(maxsize=8)
@@ -129,29 +137,61 @@ def names_in(folder: str, *, links: bool = False) -> list[str]:
 
 def secrets(home: str) -> Iterator[str]:
     """The places of secrets: by name, and where one or a folder above it is a link, by what it leads to."""
-    folders: dict[str, str] = {}  # many are in the same few
+    reals = {home: os.path.realpath(home)}
+    links: dict[str, frozenset[str]] = {}  # in each folder: many secrets are in the same few
+
+    def real(path: str) -> str:
+        if path not in reals:
+            above, _, name = path.rpartition("/")
+            folder = real(above)
+            if folder not in links:
+                links[folder] = _links_in(folder)
+            place = f"{folder}/{name}"
+            reals[path] = os.path.realpath(place) if name in links[folder] else place
+        return reals[path]
+
     for name in SECRETS:
         path = f"{home}/{name}"
-        above, _, last = path.rpartition("/")
-        if above not in folders:
-            folders[above] = os.path.realpath(above)
         yield path
-        yield os.path.realpath(path) if os.path.islink(path) else f"{folders[above]}/{last}"  # noqa: PTH114
+        yield real(path)
+
+
+def _links_in(folder: str) -> frozenset[str]:
+    """The names in a folder that are links; of one that we may go through and not list, those of secrets."""
+    try:
+        with os.scandir(folder) as found:
+            return frozenset(entry.name for entry in found if entry.is_symlink())
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    except OSError:
+        names = {name for path in SECRETS for name in path.split("/")}
+        return frozenset(name for name in names if os.path.islink(f"{folder}/{name}"))  # noqa: PTH114
 
 
 def of_home(home: str, hidden: frozenset[str]) -> Iterator[str]:
     """What of a home folder may be read: hidden folders that hold no secrets, and some hidden files."""
     for name in names_in(home, links=True):
-        if not name.startswith(".") or _SECRET_WORDS.search(name) or f"{home}/{name}" in hidden:
+        path = f"{home}/{name}"
+        if not name.startswith(".") or _SECRET_WORDS.search(name) or path in hidden:
             continue
-        path = os.path.realpath(f"{home}/{name}")  # a person keeps their dot files elsewhere
-        if name in PLAIN_FILES or (os.path.isdir(path) and not is_below(home, path)):  # noqa: PTH112
-            yield from without(path, hidden, names_in)
+        real = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - dot files kept elsewhere
+        if name in PLAIN_FILES or (os.path.isdir(real) and not is_below(home, real)):  # noqa: PTH112
+            yield from without(real, hidden, names_in)
 
 
 def is_below(path: str, folder: str) -> bool:
     """Whether a path is a folder or below it."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def is_below_any(path: str, folders: frozenset[str]) -> bool:
+    """Whether a path is one of many folders or below it: whether it, or one above it, is among them."""
+    if path in folders or "/" in folders:
+        return True
+    while path := path.rpartition("/")[0]:
+        if path in folders:
+            return True
+    return False
 
 
 def leads_to(program: str, home: str, *, alone: bool = False) -> frozenset[str]:

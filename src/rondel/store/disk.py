@@ -25,7 +25,7 @@ from rondel.model.trouble import machine
 
 
 def _nothing(operation: str, path: str) -> None:
-    """The point of everyday life."""
+    """Outside of tests nothing happens before an operation."""
 
 
 point: Callable[[str, str], None] = _nothing

@@ -44,7 +44,7 @@ def write(path: Path, data: bytes, last: Callable[[], None] = lambda: None) -> N
 
 
 def replace(name: str, data: bytes, last: Callable[[], None] = lambda: None) -> int:
-    """Like `write`; gives the new file, open and locked."""
+    """Like `write`; returns the new file, open and locked."""
     folder = os.path.dirname(name) or "."
     if folder not in _swept:
         sweep(folder)
@@ -84,7 +84,7 @@ def _replace_once(folder: str, name: str, data: bytes, last: Callable[[], None])
 
 
 def write_new(items: Mapping[str, bytes], last: Callable[[], None] = lambda: None) -> list[str]:
-    """Write new files that do not depend on each other, like `write`; gives the names that were not written.
+    """Write new files that do not depend on each other, like `write`; returns the names not written.
 
     They are made durable together: all bytes, then all names. Not written is what somebody else has
     put at one of these names meanwhile, or whose temporary file was taken for a dead writer's.
@@ -127,7 +127,7 @@ def _begin(name: str, data: bytes) -> tuple[str, int] | None:
 
 
 def _name_all(items: Iterable[str], temps: dict[str, tuple[str, int]]) -> list[str]:
-    """Give temporary files their names, durably, where these are free; gives those that are not."""
+    """Give temporary files their names, durably, where these are free; returns those that are not."""
     left, folders = [], set()
     try:
         for name in items:

@@ -29,8 +29,8 @@ from typing import Self
 
 from rondel import paths
 from rondel.errors import Held, LostLease
-from rondel.model.commands import command_line
 from rondel.model.jsons import parse_json
+from rondel.model.summary import command_line
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
 from rondel.store import disk, files, ours

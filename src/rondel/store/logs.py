@@ -48,14 +48,14 @@ def open_log(name: str) -> int:
         os.close(fd)
         raise
     try:
-        mend_log(fd, name)
+        cut_torn_line(fd, name)
     except BaseException:
         unlock(fd)
         raise
     return fd
 
 
-def mend_log(fd: int, name: str) -> None:
+def cut_torn_line(fd: int, name: str) -> None:
     """Set aside what follows the last newline of an open, locked log."""
     size = paths.bounded(fd, name, BYTES_MAX)
     if size == 0:
@@ -91,7 +91,7 @@ def _set_aside(name: str, torn: bytes) -> None:
 
 
 def add_line(fd: int, name: str, *lines: str) -> None:
-    """Lines at the end of an open, locked, mended log; all of them or, in case of an error, none."""
+    """Lines at the end of an open, locked, whole log; all of them or, in case of an error, none."""
     if any("\n" in line for line in lines):
         raise RondelError(f"cannot append to {name!r}: a line of a log cannot hold a line break")
     size = os.fstat(fd).st_size

@@ -22,8 +22,7 @@ from typing import NamedTuple
 from rondel import paths
 from rondel.errors import RondelError
 from rondel.model import jsons
-from rondel.model.digests import digest
-from rondel.model.names import free_name, inside, numbered, safe_name
+from rondel.model.names import digest, free_name, inside, numbered, safe_name
 from rondel.store import disk, files, logs
 
 HOME = ".rondel"  # below it everything is ours, and no link is followed
@@ -287,7 +286,7 @@ def _why(place: Path) -> str:
 
 
 def put_aside(folder: Path, place: Path, relative: str, word: str = "damaged") -> str:
-    """Move what is at a place to a free name under `aside/`; gives that name. It is never followed."""
+    """Move what is at a place to a free name under `aside/`; returns that name. It is never followed."""
     way = next((at for at in (folder / HOME, folder / ASIDE) if not _is_folder(at)), None)
     if way is None:
         files.make_folder(folder / ASIDE)

@@ -13,9 +13,12 @@ import stat
 import time
 from pathlib import Path
 
+from typing_extensions import override
+
 from rondel import paths
 from rondel.errors import MachineTrouble
 from rondel.model.jsons import parse_json
+from rondel.model.snapshot import Snapshot
 from rondel.model.trouble import machine
 from rondel.store.files import SIZE_MAX, TEMP
 
@@ -57,8 +60,8 @@ class _Folder:
         self.unsure: set[str] = set()  # names that changed or are odd: looked at before they are entered
 
 
-class DiskSnapshot:
-    """A `Snapshot` of a folder on disk.
+class DiskSnapshot(Snapshot):
+    """The files of a folder on disk.
 
     It never leaves the folder, except to `../name` for a name in `beside`, and follows no
     symbolic link: to a workflow links are not there. With `once` nothing is noted by which a
@@ -75,8 +78,8 @@ class DiskSnapshot:
             self._top.folders[".."] = _Folder(os.path.dirname(os.path.abspath(folder)), beside)
 
     @property
+    @override
     def place(self) -> str:
-        """Where the folder is, absolute."""
         return os.path.abspath(self._root)
 
     def below(self, folder: str, beside: frozenset[str] = frozenset()) -> DiskSnapshot:
@@ -102,32 +105,28 @@ class DiskSnapshot:
             here.names = frozenset(here.listing or ())
         return here.names
 
+    @override
     def data(self, path: str) -> bytes | None:
-        """See `Snapshot`. A file of more than 64 MB counts as unreadable."""
+        """A file of more than 64 MB counts as unreadable."""
         return self._data(self._file(path))
 
-    def text(self, path: str) -> str | None:
-        """See `Snapshot`."""
-        data = self._data(self._file(path))
-        return None if data is None else data.decode(errors="replace")
-
+    @override
     def json(self, path: str) -> object:
-        """See `Snapshot`."""
         file = self._file(path)
         if file.json is _UNREAD:
             file.json = parse_json(self._data(file))
         return file.json
 
+    @override
     def digest(self, path: str) -> str | None:
-        """See `Snapshot`."""
         file = self._file(path)
         if file.digest is None:
             data = self._data(file)
             file.digest = None if data is None else hashlib.sha256(data).hexdigest()
         return file.digest
 
+    @override
     def mtime(self, path: str) -> float | None:
-        """See `Snapshot`."""
         file = self._file(path)
         if file.mtime is None and file.path is not None:
             self._look(file)
@@ -136,8 +135,8 @@ class DiskSnapshot:
         folder = self._folder(path.rstrip("/")).path
         return _mtime(folder) if folder is not None else None
 
+    @override
     def exists(self, path: str) -> bool:
-        """See `Snapshot`."""
         head, _, name = path.rpartition("/")
         here = self._folder(head)
         if here.listing is not None:
@@ -195,7 +194,7 @@ class DiskSnapshot:
     def refresh(self, *folders: str) -> frozenset[str]:
         """Look for what others changed: everywhere, or below these folders. The rest stays known.
 
-        Gives the paths that may have changed, of what was asked for before; a folder's ends in `/`.
+        Returns the paths that may have changed, of what was asked for before; a folder's ends in `/`.
         """
         changed: set[str] = set()
         for folder in folders or ("",):

@@ -10,8 +10,8 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rondel.model.roles import match_role
-from rondel.model.rules import Mark, Rule, is_looser
+from rondel.model.actions import match_role
+from rondel.model.consent import Mark, Rule, is_looser
 from rondel.trust.keys import BUILT_IN_KINDS, OF_THE_CORE, Key, Rules
 from rondel.trust.named import Lookup
 from rondel.trust.parts import Part, key_name, part

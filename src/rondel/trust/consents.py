@@ -20,12 +20,12 @@ from pathlib import Path
 import platformdirs
 
 from rondel import paths
-from rondel.agents.git import Git
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.changes import Document
 from rondel.model.consent import Everything
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.times import stamp
+from rondel.repo.git import Git
 from rondel.store import documents, files
 from rondel.store.locks import locked
 from rondel.trust.named import ALL, PROGRAM, Found, Wanted

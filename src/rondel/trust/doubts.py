@@ -18,10 +18,9 @@ from pathlib import Path
 
 from rondel.errors import DamagedFile
 from rondel.model.changes import Document
-from rondel.model.commands import command_line
 from rondel.model.jsons import parse_json
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem
+from rondel.model.summary import Problem, command_line
 from rondel.store import documents, ours
 from rondel.store.files import TEMP
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rondel.agents.roster import VENDORS
-from rondel.model.rules import CONSENT, LOWER, PERSON, Mark, Rule, less, ordered, others
+from rondel.model.consent import CONSENT, LOWER, PERSON, Mark, Rule, less, ordered, others
 
 Key = tuple[str, ...]  # a setting's path: ("limits", "usd_max")
 

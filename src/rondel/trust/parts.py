@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rondel.model.consent import Brought
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.trust.named import PROGRAM, Lookup, Named, is_untold, named_files
 
 SHOWN_MAX = 200  # files of one part

@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from typing_extensions import override
+
 from rondel import paths
 from rondel.model.changes import Document
-from rondel.model.commands import command_line
 from rondel.model.decisions import DECISIONS, SEAL, doubt, is_decision, outdated, seal_of, sealed
-from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.jsons import parse_json
+from rondel.model.names import digest
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem
+from rondel.model.summary import Problem, command_line
 from rondel.store import documents, files
 from rondel.store.locks import locked
 from rondel.trust.consents import make_private
@@ -212,7 +213,7 @@ def decisions_in(shown: Snapshot, folder: str = DECISIONS, levels: int = LEVELS_
             yield from decisions_in(shown, f"{folder}/{name[:-1]}", levels - 1)
 
 
-class Believed:
+class Believed(Snapshot):
     """A session's files without decisions and texts that count for nothing: what a workflow reads."""
 
     def __init__(self, shown: Snapshot, seals: Seals, doubts: Doubts) -> None:
@@ -221,8 +222,8 @@ class Believed:
         self._doubts = doubts
 
     @property
+    @override
     def place(self) -> str:
-        """See `Snapshot`."""
         return self._shown.place
 
     def names(self, folder: str = "") -> frozenset[str]:
@@ -234,28 +235,24 @@ class Believed:
         prefix = f"{above}/" if above else ""
         return frozenset(n for n in found if n.endswith("/") or self._counts(f"{prefix}{n}"))
 
+    @override
     def data(self, path: str) -> bytes | None:
-        """See `Snapshot`."""
         return self._shown.data(path) if self._counts(path) else None
 
-    def text(self, path: str) -> str | None:
-        """See `Snapshot`."""
-        return self._shown.text(path) if self._counts(path) else None
-
+    @override
     def json(self, path: str) -> object:
-        """See `Snapshot`."""
         return self._shown.json(path) if self._counts(path) else None
 
+    @override
     def digest(self, path: str) -> str | None:
-        """See `Snapshot`."""
         return self._shown.digest(path) if self._counts(path) else None
 
+    @override
     def mtime(self, path: str) -> float | None:
-        """See `Snapshot`."""
         return self._shown.mtime(path) if self._counts(path) else None
 
+    @override
     def exists(self, path: str) -> bool:
-        """See `Snapshot`."""
         return self._shown.exists(path) and self._counts(path)
 
     def _counts(self, path: str) -> bool:

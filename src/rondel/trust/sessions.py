@@ -27,9 +27,9 @@ import platformdirs
 from rondel import paths
 from rondel.errors import RondelError
 from rondel.model.changes import Document
-from rondel.model.digests import digest
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.jsons import parse_json
+from rondel.model.names import digest
 from rondel.model.snapshot import Snapshot
 from rondel.model.times import stamp
 from rondel.model.workflow import SessionRef

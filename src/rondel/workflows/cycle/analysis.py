@@ -11,9 +11,9 @@ from functools import partial
 
 from rondel.model.actions import Access, Ask, Derive, Workspace
 from rondel.model.changes import Change, Write, json_file, text
+from rondel.model.marks import is_theirs
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.workflow import Step
-from rondel.model.written import is_theirs
 from rondel.workflows.cycle import asking, layout, plans, results, transitions
 from rondel.workflows.cycle.documents import Doc, Transition
 from rondel.workflows.cycle.layout import FIRST, bump

@@ -23,9 +23,8 @@ from rondel.cli.common import (
 from rondel.cli.groups import Commands
 from rondel.cli.sessions import leave_word, problem_json, summary_json
 from rondel.errors import Held, UsageError
-from rondel.model.commands import command_line
 from rondel.model.refs import is_branch
-from rondel.model.summary import Status, Summary
+from rondel.model.summary import Status, Summary, command_line
 from rondel.model.workflow import SessionRef
 from rondel.project import Project, now
 from rondel.workflows.cycle import files as cycle_files

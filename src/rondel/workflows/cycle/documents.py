@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from rondel.errors import DamagedFile, RondelError
 from rondel.model.changes import Document, Edit
-from rondel.model.commands import command_line
+from rondel.model.summary import command_line
 from rondel.model.times import stamp
 from rondel.workflows.cycle import layout
 from rondel.workflows.cycle.models import REQUIRED, CycleState

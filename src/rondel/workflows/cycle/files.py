@@ -11,14 +11,13 @@ from typing import Any
 
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Change, Edit, Write, json_file
-from rondel.model.digests import digest
-from rondel.model.names import safe_name
+from rondel.model.names import digest, safe_name
 from rondel.model.summary import Problem
 from rondel.model.times import offset
 from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
 from rondel.store import files as store
+from rondel.store.changes import apply_changes
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import apply_changes
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import at_time
 from rondel.workflows.cycle.layout import bump

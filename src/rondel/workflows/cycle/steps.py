@@ -14,9 +14,9 @@ from itertools import takewhile
 from rondel.errors import RondelError
 from rondel.model.actions import Derive, Probe
 from rondel.model.changes import Change, json_file
-from rondel.model.digests import digest
 from rondel.model.identity import home
 from rondel.model.jsons import mapping
+from rondel.model.names import digest
 from rondel.model.outcomes import Outcome
 from rondel.model.refs import END, commit_or_none
 from rondel.model.toolchain import commit_at

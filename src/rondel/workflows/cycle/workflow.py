@@ -11,12 +11,10 @@ from typing_extensions import override
 
 from rondel.model.actions import Decide
 from rondel.model.changes import Aside, Change
-from rondel.model.commands import OWN_WORDS, command_line
-from rondel.model.consent import Brought
+from rondel.model.consent import CONSENT, HARMLESS, LOWER, OFF, ON, PATH, Brought, Rule
 from rondel.model.jsons import mapping
-from rondel.model.rules import CONSENT, HARMLESS, LOWER, OFF, ON, PATH, Rule
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem, Status, Summary
+from rondel.model.summary import OWN_WORDS, Problem, Status, Summary, command_line
 from rondel.model.times import parse_time
 from rondel.model.workflow import (
     NOTHING_GIVEN,

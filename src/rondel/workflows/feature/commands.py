@@ -28,8 +28,8 @@ from rondel.cli.groups import Commands
 from rondel.cli.sessions import summary_json
 from rondel.errors import GitError, NothingToDo, RondelError, UsageError
 from rondel.model.changes import Edit
-from rondel.model.commands import command_line
 from rondel.model.refs import BRANCHES, END, branch_in
+from rondel.model.summary import command_line
 from rondel.model.workflow import SessionRef
 from rondel.project import Conflict, Project
 from rondel.workflows.feature import layout, place, worktrees

@@ -17,7 +17,7 @@ from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
 from rondel.store import documents, files, ours
-from rondel.store.written import write_ours
+from rondel.store.changes import write_ours
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.lint import Anomaly, lint, without_stray_brace
 from rondel.workflows.feature.phases import ACTIVE, BRAINSTORM, LIMITS, SPECIFY

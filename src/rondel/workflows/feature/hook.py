@@ -6,7 +6,7 @@ import os
 
 from rondel import paths
 from rondel.model import jsons
-from rondel.model.cut import one_line
+from rondel.model.texts import one_line
 from rondel.workflows.feature import place
 from rondel.workflows.feature.meta import FILE, due_phase, partial_phases, title
 from rondel.workflows.feature.phases import ACTIVE, FINISH

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from rondel.model.marks import is_theirs
 from rondel.model.refs import branch_or_none, is_commit
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import Edited
-from rondel.model.written import is_theirs
 from rondel.workflows.feature import layout
 from rondel.workflows.feature.phases import ARTIFACTS, IMPLEMENT, SPECIFY
 from rondel.workflows.feature.review import Review, review_of

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from rondel.model.actions import Decide
-from rondel.model.commands import answering, command_line
-from rondel.model.conclusion import Conclusion
-from rondel.model.consent import Brought
+from rondel.model.consent import HARMLESS, Brought, Rule
 from rondel.model.names import is_safe_name
-from rondel.model.rules import HARMLESS, Rule
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem, Status, Summary
+from rondel.model.summary import Conclusion, Problem, Status, Summary, answering, command_line
 from rondel.model.times import parse_time
 from rondel.model.toolchain import brought_tests
 from rondel.model.workflow import (

@@ -28,10 +28,9 @@ from rondel.cli.sessions import summary_json
 from rondel.errors import ConfigError, Held, NothingToDo, UsageError
 from rondel.model.actions import Decide, Derive
 from rondel.model.changes import foresee
-from rondel.model.commands import command_line
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.snapshot import FrozenSnapshot
-from rondel.model.summary import Status
+from rondel.model.summary import Status, command_line
 from rondel.model.workflow import SessionRef, Step
 from rondel.paths import is_bytecode
 from rondel.project import Project, answered

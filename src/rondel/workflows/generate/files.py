@@ -17,8 +17,7 @@ from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.changes import Document, Json
 from rondel.model.codec import request_file
 from rondel.model.consent import Admits, admits_nothing
-from rondel.model.digests import digest
-from rondel.model.names import inside, is_safe_name, safe_name, slug
+from rondel.model.names import digest, inside, is_safe_name, safe_name, slug
 from rondel.model.snapshot import Snapshot
 from rondel.model.times import stamp
 from rondel.model.workers import AskProgram, ask_nobody

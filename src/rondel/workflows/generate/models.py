@@ -14,8 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from rondel.errors import UsageError
-from rondel.model.digests import digest
-from rondel.model.names import is_safe_name
+from rondel.model.names import digest, is_safe_name
 
 SCHEMA_VERSION = 3
 COUNT_MAX = 10_000  # a document that counts further is damaged

@@ -14,12 +14,11 @@ from rondel.model.changes import Document
 from rondel.model.codec import decode, only, request_file, requests_in
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.jsons import mapping
-from rondel.model.marks import signature, unsigned
+from rondel.model.marks import is_theirs, signature, unsigned
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workers import AskProgram, ask_nobody
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
-from rondel.model.written import is_theirs
 from rondel.workflows.generate import documents, layout
 from rondel.workflows.generate.layout import Paths
 from rondel.workflows.generate.models import (

@@ -16,13 +16,13 @@ from rondel.errors import RondelError
 from rondel.model.actions import Ask, Decide, Derive
 from rondel.model.changes import Aside, Change, Write, json_file, text
 from rondel.model.markdown import fenced_json
+from rondel.model.marks import is_theirs
 from rondel.model.names import free_name
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.templates import fill, prompt_text
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
-from rondel.model.written import is_theirs
 from rondel.workflows.generate import layout, transitions
 from rondel.workflows.generate.models import WorkflowPhase, WorkflowStage, needed, newest
 from rondel.workflows.generate.profiles.base import (

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from rondel.errors import UsageError
 from rondel.model.changes import Aside, Change, Edit, Write, json_file, text
-from rondel.model.cut import cut
-from rondel.model.digests import digest
+from rondel.model.names import digest
+from rondel.model.texts import cut
 from rondel.model.times import stamp
 from rondel.workflows.generate import documents, layout
 from rondel.workflows.generate.models import (

@@ -11,12 +11,10 @@ from typing_extensions import override
 
 from rondel.model.actions import Decide
 from rondel.model.changes import Change
-from rondel.model.commands import answering, command_line
-from rondel.model.consent import Brought
+from rondel.model.consent import LOWER, Brought, Rule, ordered
 from rondel.model.names import is_safe_name
-from rondel.model.rules import LOWER, Rule, ordered
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Status, Summary
+from rondel.model.summary import Status, Summary, answering, command_line
 from rondel.model.times import parse_time
 from rondel.model.workflow import NOTHING_GIVEN, Given, RepoReader, SessionRef, Step, Workflow
 from rondel.workflows.generate import layout

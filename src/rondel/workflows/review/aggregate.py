@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rondel.model.changes import Document, Json
-from rondel.model.digests import digest
 from rondel.model.jsons import items
+from rondel.model.names import digest
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.findings import (

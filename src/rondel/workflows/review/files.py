@@ -13,7 +13,7 @@ from rondel import paths
 from rondel.errors import NothingToDo, UsageError
 from rondel.model.changes import Document
 from rondel.model.codec import encode, request_file, requests_in
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.refs import END
 from rondel.model.snapshot import FrozenSnapshot, Snapshot
 from rondel.model.times import stamp

@@ -17,8 +17,7 @@ from datetime import date
 from enum import StrEnum
 
 from rondel.model.decisions import DECISIONS as DECISIONS
-from rondel.model.digests import digest
-from rondel.model.names import folder_name
+from rondel.model.names import digest, folder_name
 from rondel.model.snapshot import Snapshot
 
 SESSIONS = ".ocr/sessions"

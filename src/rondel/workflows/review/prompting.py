@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from rondel.model import templates
+from rondel.model.marks import is_theirs
 from rondel.model.templates import prompt_text, without_gaps
-from rondel.model.written import is_theirs
 from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.change import Change, Changed, FileDiff

@@ -18,7 +18,7 @@ from rondel.errors import RondelError
 from rondel.model import jsons
 from rondel.model.changes import Document, Json
 from rondel.model.jsons import pretty
-from rondel.model.plain import for_forge
+from rondel.model.texts import for_forge
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.markdown import inline, quoted

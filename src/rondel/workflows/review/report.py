@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rondel.model.changes import Document, Json
-from rondel.model.conclusion import Conclusion
+from rondel.model.summary import Conclusion
 from rondel.model.times import parse_time
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.dialects import parse_review

@@ -17,9 +17,9 @@ from functools import cached_property
 
 from rondel.model.changes import Document, Json
 from rondel.model.codec import Names, decode
-from rondel.model.digests import digest
 from rondel.model.jsons import items
 from rondel.model.marks import signature, unsigned
+from rondel.model.names import digest
 from rondel.model.snapshot import Snapshot
 from rondel.workflows.review.aggregate import Item, item_of
 from rondel.workflows.review.findings import Category, Finding

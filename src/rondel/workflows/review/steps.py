@@ -11,12 +11,12 @@ from functools import partial
 
 from rondel.model.actions import Ask, Derive, Probe
 from rondel.model.changes import Aside, Change, Document, Edit, Write, json_file, text
-from rondel.model.digests import digest
+from rondel.model.marks import is_theirs
+from rondel.model.names import digest
 from rondel.model.outcomes import Outcome
 from rondel.model.refs import commit_or_none
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
-from rondel.model.written import is_theirs
 from rondel.workflows.review import judge, layout, prompting
 from rondel.workflows.review.change import Change as TheChange
 from rondel.workflows.review.layout import Phase, RoundFiles

@@ -10,11 +10,9 @@ from typing_extensions import override
 
 from rondel.model.changes import Change
 from rondel.model.codec import requests_in
-from rondel.model.commands import command_line
-from rondel.model.conclusion import Conclusion
-from rondel.model.rules import HARMLESS, LOWER, Mark, Rule, more_or_none
+from rondel.model.consent import HARMLESS, LOWER, Mark, Rule, more_or_none
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem, Status, Summary
+from rondel.model.summary import Conclusion, Problem, Status, Summary, command_line
 from rondel.model.times import parse_time
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
 from rondel.workflows.review import layout

@@ -13,9 +13,9 @@ from functools import partial
 
 from rondel.model.actions import Decide, Derive, Run
 from rondel.model.changes import Change, Write, json_file
-from rondel.model.cut import cut
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.outcomes import Ended, Outcome
+from rondel.model.texts import cut
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
 from rondel.workflows.task import layout

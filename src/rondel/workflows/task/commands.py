@@ -24,11 +24,10 @@ from rondel.cli.common import (
 from rondel.cli.groups import Commands
 from rondel.errors import Held, NothingToDo, RondelError, UsageError
 from rondel.model.codec import request_file, requests_in
-from rondel.model.commands import OWN_WORDS, command_line
 from rondel.model.identity import Identity, home
-from rondel.model.plain import visible
 from rondel.model.refs import branch_in
-from rondel.model.summary import Status
+from rondel.model.summary import OWN_WORDS, Status, command_line
+from rondel.model.texts import visible
 from rondel.model.workflow import SessionRef
 from rondel.project import Project, unclosable
 from rondel.workflows.task import files, ids, layout

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rondel.model.changes import Change, Document, Edit, text
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.outcomes import Outcome
 from rondel.model.times import stamp
 from rondel.workflows.task import layout

@@ -18,9 +18,8 @@ from rondel.model.summary import Problem
 from rondel.model.times import stamp
 from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
 from rondel.store import disk, documents, files, ours
-from rondel.store.changes import write_changes
+from rondel.store.changes import write_changes, write_ours
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import write_ours
 from rondel.workflows.task import documents as views
 from rondel.workflows.task import ids, layout
 from rondel.workflows.task import read as reading

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from rondel.model.actions import Decide
-from rondel.model.commands import OWN_WORDS, answering, command_line
 from rondel.model.marks import FOREIGN
-from rondel.model.summary import Problem, Status, Summary
+from rondel.model.summary import OWN_WORDS, Problem, Status, Summary, answering, command_line
 from rondel.workflows.task import ids, layout
 from rondel.workflows.task.graph import can_still_run, derived_status
 from rondel.workflows.task.proposing import proposing

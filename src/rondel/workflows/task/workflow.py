@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from rondel.model.changes import Change
-from rondel.model.commands import command_line
-from rondel.model.consent import Brought
-from rondel.model.rules import LOWER, ON, PERSON, Rule
+from rondel.model.consent import LOWER, ON, PERSON, Brought, Rule
 from rondel.model.snapshot import Snapshot
-from rondel.model.summary import Problem, Summary
+from rondel.model.summary import Problem, Summary, command_line
 from rondel.model.workflow import (
     NOTHING_GIVEN,
     Edited,

@@ -13,10 +13,10 @@ from functools import partial
 from rondel.model import templates
 from rondel.model.actions import Ask, Derive
 from rondel.model.changes import Aside, Change, Document, Edit, Json, Write, json_file, text
-from rondel.model.cut import cut
 from rondel.model.jsons import pretty
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome
 from rondel.model.templates import prompt_text
+from rondel.model.texts import cut
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
 from rondel.workflows.task import documents, ids, layout

@@ -16,11 +16,10 @@ from typing_extensions import override
 
 from rondel import paths
 from rondel.errors import NeedsConsent, RondelError, UsageError
-from rondel.model.commands import command_line
 from rondel.model.consent import Admits, Brought, admits_nothing
-from rondel.model.digests import digest
-from rondel.model.names import is_safe_name
+from rondel.model.names import digest, is_safe_name
 from rondel.model.plugins import plugins
+from rondel.model.summary import command_line
 from rondel.model.workers import AskProgram, Program, Read, ask_nobody, nothing_to_read
 from rondel.workflows.generate.layout import PROFILES
 from rondel.workflows.generate.profiles import worker

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from rondel.errors import RondelError
-from rondel.model.digests import digest
+from rondel.model.names import digest
 from rondel.model.workers import Read
 from rondel.sandbox.serve import serve
 from rondel.workflows.generate.layout import PROFILES

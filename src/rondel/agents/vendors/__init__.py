@@ -1,0 +1,1 @@
+"""The vendors' CLIs: an adapter for each, and what all of them share."""
