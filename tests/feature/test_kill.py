@@ -53,7 +53,7 @@ class Phases(Trial):
 
     def drive(self) -> int:
         project = Project(self.root, workflows={"feature": Feature()}, build=lambda _: Scripted(self.answer))
-        return project.drive(self.ref).exit_code
+        return project.run(self.ref).exit_code
 
     def check_killed(self) -> None:
         half = json.loads((self.session / ".meta.json").read_text())

@@ -49,7 +49,7 @@ class Phases(Story):
         path = self.session / f".rondel/request-{number}.json"
         if not path.exists():
             path.write_text(json.dumps(request))
-        assert self.project.drive(self.ref).exit_code == 0
+        assert self.project.run(self.ref).exit_code == 0
 
     def drive(self) -> None:
         self.ask(2, command="run", until="design")

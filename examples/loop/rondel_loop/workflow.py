@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from rondel.errors import UsageError
 from rondel.model.actions import Ask
 from rondel.model.changes import Change, text
 from rondel.model.commands import command_line
@@ -23,14 +24,24 @@ from rondel.model.outcomes import Outcome
 from rondel.model.rules import LOWER, Rule
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary
-from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Started, Step, Workflow
 
 if TYPE_CHECKING:
     import click
 
+    from rondel import Project
+
 FOLDER = "loops"
 GOAL = "goal.md"
 ROUNDS_MAX = 3
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """What a person or a program may say of a new loop."""
+
+    name: str
+    goal: str
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,7 @@ class Loop(Workflow[State]):
     """An agent works until a judge is content."""
 
     name = "loop"
+    options = LoopOptions
     own_paths = (f"{FOLDER}/**",)
 
     @override
@@ -162,6 +174,14 @@ class Loop(Workflow[State]):
     @override
     def rules(self) -> Mapping[str, Rule]:
         return {"rounds_max": LOWER}
+
+    @override
+    def start(self, project: Project, options: LoopOptions) -> Started:
+        ref = SessionRef(self.name, options.name, f"{FOLDER}/{options.name}")
+        if not is_safe_name(options.name) or ref in project.sessions(self.name):
+            raise UsageError(f"{options.name!r} is no name for a new loop; choose another one")
+        project.create(ref, [text(GOAL, options.goal)])
+        return Started(ref)
 
     @override
     def commands(self) -> click.Group:

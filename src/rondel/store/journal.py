@@ -10,6 +10,7 @@ from pathlib import Path
 from rondel.model import jsons
 from rondel.store.known import KnownLog
 
+NAME = "journal.jsonl"  # in a session's runtime
 _LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 

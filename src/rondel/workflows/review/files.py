@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rondel import paths
 from rondel.errors import NothingToDo, UsageError
@@ -17,7 +17,7 @@ from rondel.model.refs import END
 from rondel.model.snapshot import FrozenSnapshot, Snapshot
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
-from rondel.model.workflow import RepoReader, SessionRef
+from rondel.model.workflow import RepoReader, SessionRef, Started
 from rondel.store import documents, files, ours
 from rondel.store.lease import Lease
 from rondel.store.locks import locked
@@ -29,6 +29,7 @@ from rondel.workflows.review.probes import files_at, is_empty, is_same, look_mov
 from rondel.workflows.review.read import ReviewState, carried_into, noted, phase_due
 from rondel.workflows.review.request import (
     Request,
+    ResolvedOptions,
     ReviewOptions,
     own_personas,
     request_for,
@@ -37,8 +38,21 @@ from rondel.workflows.review.request import (
     team_of,
 )
 from rondel.workflows.review.steps import is_noted
-from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of, shipped, without_filter
+from rondel.workflows.review.target import (
+    Kind,
+    Pins,
+    Target,
+    nothing,
+    parse_target,
+    pin,
+    pins_of,
+    shipped,
+    without_filter,
+)
 from rondel.workflows.review.workflow import Review
+
+if TYPE_CHECKING:
+    from rondel.project import Project
 
 AGAIN_MAX = 50
 KEPT_MAX = 1000  # texts that were replaced in one round
@@ -145,7 +159,7 @@ class _Opening:
 
     root: Path
     look: RepoReader
-    options: ReviewOptions
+    options: ResolvedOptions
     pins: Pins
     owner: Owner | None
 
@@ -157,7 +171,33 @@ class _Opening:
         return self.state(ref)
 
 
-def start(root: Path, look: RepoReader, options: ReviewOptions, owner: Owner | None = None) -> Opened:
+def start(project: Project, options: ReviewOptions) -> Started:
+    """Take up the review that is asked for; its lease is held until it runs."""
+    target = parse_target(options.target, options.pr, lambda name: Path(name).is_file())
+    wanted = options.requirements
+    resolved = ResolvedOptions(
+        target=target,
+        given=read_diff(Path(target.file), project.root) if target.kind is Kind.DIFF else "",
+        team=options.team,
+        one_offs=options.reviewers,
+        requirements=read_requirements(Path(wanted), project.root) if wanted else None,
+        quick=options.quick,
+        again=options.again,
+        restart=options.restart,
+        settings=project.settings(Review.name),
+        kind_of=lambda role: project.config.agent_for(role).kind,
+    )
+    opened = open_round(project.root, project.look, resolved, project)
+    with ExitStack() as stack:
+        if opened.lease is not None:
+            stack.enter_context(opened.lease)
+        is_new = state_of(project.root, opened.ref, project).last_complete() is None
+        project.begin(opened.ref, opened.lease, new=is_new)
+        stack.pop_all()
+    return Started(opened.ref, opened.notes, opened.lease)
+
+
+def open_round(root: Path, look: RepoReader, options: ResolvedOptions, owner: Owner | None = None) -> Opened:
     """Resume the unfinished round of this change's branch, or open the next. NothingToDo writes nothing.
 
     A session is changed only with its lease. One that the `owner` took is given back with it.
