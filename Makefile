@@ -19,7 +19,7 @@ test: $(STAMP)
 	$(BIN)/python tests/vendors/install.py
 	$(BIN)/python -m pytest -n 2
 
-# Every point of every kill sweep and all kills by time, where `make test` takes a share: hours.
+# Every point of every kill sweep, many in one session, and all kills by time, where `make test` takes a share.
 sweep: export RONDEL_SWEEP = 1
 sweep: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m sweep

@@ -13,7 +13,7 @@ import pytest
 from rondel import config
 from rondel.agents import roster
 from rondel.agents.settings import AgentSettings
-from rondel.cli.main import root as door
+from rondel.cli.main import root
 from rondel.engine.report import Stopped
 from rondel.model.actions import Ask
 from rondel.model.snapshot import FrozenSnapshot
@@ -149,7 +149,7 @@ def commands_in(page: Path) -> list[list[str]]:
 
 
 def walk(words: list[str]) -> tuple[click.Command, list[str]]:
-    command, rest = door, words
+    command, rest = root, words
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         inner = command.get_command(click.Context(command), rest[0])
         if inner is None:
@@ -164,7 +164,7 @@ def test_every_command_and_option_that_a_page_shows_is_there(page):
         if words[0] == "hook":
             continue
         command, rest = walk(words)
-        assert command is not door, words
+        assert command is not root, words
         if isinstance(command, click.Group) and "start" in command.commands and rest and rest[0][:2] == "--":
             command = command.commands["start"]  # `rondel review --quick`
         known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help"}

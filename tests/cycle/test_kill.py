@@ -16,7 +16,7 @@ from test_running import QUICK
 from rondel.agents.base import Request
 from rondel.model import doclog
 from rondel.project import Project
-from rondel.testing.kills import Trial, content, killed_and_resumed, sweep, undisturbed
+from rondel.testing.kills import Trial, content, killed_and_resumed, undisturbed
 from rondel.testing.scripted import Scripted, run_of
 from rondel.workflows.cycle.files import added, create
 from support.kills import swept
@@ -120,6 +120,6 @@ def calm_once(tmp_path_factory):
     return undisturbed(Once(tmp_path_factory.mktemp("calm-once")))
 
 
-@swept(parts=10, stride=24)
-def test_a_death_at_points_all_through_a_cycle_changes_nothing(points, tmp_path, calm_once):
-    sweep(Once, tmp_path, points, calm_once, least=500)
+@swept(parts=4, stride=24)
+def test_a_death_at_points_all_through_a_cycle_changes_nothing(share, tmp_path, calm_once):
+    share.sweep(Once, tmp_path, calm_once, least=500, apart=40)

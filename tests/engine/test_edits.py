@@ -17,7 +17,7 @@ from rondel.agents.base import Reply, Request
 from rondel.engine.report import Stopped
 from rondel.model.outcomes import Ended
 from rondel.testing.faults import die_at, listen
-from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
+from rondel.testing.kills import Trial, killed_and_resumed, undisturbed
 from rondel.testing.scripted import Scripted
 from support.kills import swept
 
@@ -153,18 +153,18 @@ def some_edit(request: Request) -> str | Reply:
     return edit(request)
 
 
-@swept(parts=4, stride=12)
-def test_a_death_anywhere_with_agents_that_edit_or_do_not_or_fail_loses_nothing(points, root, tmp_path):
+@swept(parts=2, stride=12)
+def test_a_death_anywhere_with_agents_that_edit_or_do_not_or_fail_loses_nothing(share, root, tmp_path):
     calm = undisturbed(Some(tmp_path / "undisturbed"))
-    sweep(Some, tmp_path, points, calm, least=100)
+    share.sweep(Some, tmp_path, calm, least=100, apart=40)
 
 
-@swept(parts=4, stride=10)
-def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(points, root, tmp_path):
+@swept(parts=2, stride=10)
+def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(share, root, tmp_path):
     """Every fault point of a session with edits; git is sane afterwards and no worktree is left."""
     calm = undisturbed(Edits(tmp_path / "undisturbed"))
     assert calm.paid == {"round-1/notes/1.md": 1, "round-1/notes/2.md": 1, "final.md": 1}
-    sweep(Edits, tmp_path, points, calm, least=20)
+    share.sweep(Edits, tmp_path, calm, least=20, apart=40)
 
 
 class CheckedOut(Edits):
@@ -202,9 +202,9 @@ def large_edit(request: Request) -> str:
 
 
 @swept(parts=2, stride=24)
-def test_a_death_anywhere_while_the_persons_own_branch_moves_loses_nothing(points, root, tmp_path):
+def test_a_death_anywhere_while_the_persons_own_branch_moves_loses_nothing(share, root, tmp_path):
     calm = undisturbed(CheckedOut(tmp_path / "undisturbed"))
-    sweep(CheckedOut, tmp_path, points, calm, least=100)
+    share.sweep(CheckedOut, tmp_path, calm, least=100, apart=40)
 
 
 class Unchanged(Some):

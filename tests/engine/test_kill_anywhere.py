@@ -9,7 +9,7 @@ from harness import REF, project, repository, start
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
+from rondel.testing.kills import Trial, killed_and_resumed, undisturbed
 from support.kills import swept
 
 
@@ -34,9 +34,9 @@ def calm(tmp_path_factory):
     return undisturbed(Rounds(tmp_path_factory.mktemp("undisturbed")))
 
 
-@swept(parts=8, stride=8)
-def test_a_death_at_every_single_point_changes_nothing(points, tmp_path, calm):
-    sweep(Rounds, tmp_path, points, calm, least=50)
+@swept(parts=2, stride=8)
+def test_a_death_at_every_single_point_changes_nothing(share, tmp_path, calm):
+    share.sweep(Rounds, tmp_path, calm, least=50, apart=15)
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))

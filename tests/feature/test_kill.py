@@ -15,7 +15,7 @@ from turning import APPROVED, BLOCKED
 from rondel.agents.base import Reply, Request
 from rondel.model.outcomes import Ended
 from rondel.project import Project
-from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
+from rondel.testing.kills import Trial, killed_and_resumed, undisturbed
 from rondel.testing.scripted import Scripted
 from rondel.workflows.feature import start_feature
 from rondel.workflows.feature.files import update_phase_state
@@ -109,9 +109,9 @@ def calm_code(tmp_path_factory):
     return undisturbed(Implementing(tmp_path_factory.mktemp("undisturbed")))
 
 
-@swept(parts=4, stride=16)
-def test_a_kill_at_points_all_through_an_implementation_changes_nothing(points, tmp_path, calm_code):
-    sweep(Implementing, tmp_path, points, calm_code, least=200)
+@swept(parts=2, stride=16)
+def test_a_kill_at_points_all_through_an_implementation_changes_nothing(share, tmp_path, calm_code):
+    share.sweep(Implementing, tmp_path, calm_code, least=200, apart=40)
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +132,6 @@ def test_a_kill_at_a_point_changes_nothing(tmp_path_factory, calm, point):
     killed_and_resumed(Phases(tmp_path_factory.mktemp("killed")), [point], calm)
 
 
-@swept(parts=8, stride=16)
-def test_a_kill_at_every_point_changes_nothing(points, tmp_path, calm):
-    sweep(Phases, tmp_path, points, calm, least=300)
+@swept(parts=2, stride=16)
+def test_a_kill_at_every_point_changes_nothing(share, tmp_path, calm):
+    share.sweep(Phases, tmp_path, calm, least=300, apart=25)

@@ -16,7 +16,7 @@ from rondel.testing.faults import die_at
 from rondel.testing.kills import Trial, killed_and_resumed, sweep, undisturbed
 from rondel.testing.scripted import Scripted
 from rondel.workflows.generate.models import WorkflowState
-from support.kills import swept
+from support.kills import swept, swept_alone
 
 SMALL = {**FULL, "scope": "domain"}
 
@@ -97,19 +97,19 @@ def die_between_files(number: int) -> None:
     die_at(number, counts=counts)
 
 
-@swept(parts=4, stride=6)
+@swept_alone(parts=4, stride=6)
 def test_a_death_between_any_two_files_changes_nothing(points, tmp_path, calm):
     sweep(Cycles, tmp_path, points, calm, least=40, die=die_between_files)
 
 
-@swept(parts=4, stride=50)
-def test_a_death_at_points_all_through_a_session_changes_nothing(points, tmp_path, calm):
-    sweep(Cycles, tmp_path, points, calm, least=300)
+@swept(parts=2, stride=50)
+def test_a_death_at_points_all_through_a_session_changes_nothing(share, tmp_path, calm):
+    share.sweep(Cycles, tmp_path, calm, least=300, apart=30)
 
 
 @swept(parts=2, stride=40)
-def test_a_death_while_cycles_run_at_once_changes_nothing(points, tmp_path):
-    sweep(AtOnce, tmp_path, points, undisturbed(AtOnce(tmp_path / "undisturbed")), least=150)
+def test_a_death_while_cycles_run_at_once_changes_nothing(share, tmp_path):
+    share.sweep(AtOnce, tmp_path, undisturbed(AtOnce(tmp_path / "undisturbed")), least=150, apart=40)
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from review_support import APP, commit, content, feature_branch, finding, look, panel, project_of, review
 
 from rondel.errors import NothingToDo
-from rondel.testing.kills import Trial, killed_and_resumed, sweep, timeless, undisturbed
+from rondel.testing.kills import Trial, killed_and_resumed, timeless, undisturbed
 from rondel.testing.scripted import run_of
 from rondel.workflows.review import files
 from rondel.workflows.review.request import ResolvedOptions
@@ -82,9 +82,9 @@ def calm(make, tmp_path_factory):
     return undisturbed(make(tmp_path_factory.mktemp("undisturbed")))
 
 
-@swept(parts=8, stride=10)
-def test_a_death_at_every_single_point_changes_nothing(points, tmp_path, make, calm):
-    sweep(make, tmp_path, points, calm, least=100)
+@swept(parts=2, stride=10)
+def test_a_death_at_every_single_point_changes_nothing(share, tmp_path, make, calm):
+    share.sweep(make, tmp_path, calm, least=100, apart=60)
 
 
 @settings(

@@ -1,19 +1,26 @@
-"""How often our own tests kill: RONDEL_SWEEP=1 or RONDEL_KILL_STRIDE=1 takes every point in every sweep.
+"""How often our own tests kill: at a share of the points, each in its own session, another with each commit.
 
-Without it a sweep takes a share of them, which changes with the commit.
+RONDEL_SWEEP=1 takes every point, many in one session; RONDEL_KILL_STRIDE=1 every one in its own.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from rondel.testing import kills
+from rondel.testing.chains import sweep_in_chains
+
 POINTS_MAX = 50_000
 MARKS = (pytest.mark.slow, pytest.mark.sweep, pytest.mark.timeout(14_400))
+STRIDE = os.environ.get("RONDEL_KILL_STRIDE")
+WHOLE = bool(os.environ.get("RONDEL_SWEEP"))
 
 
 @cache
@@ -25,12 +32,48 @@ def commit_number() -> int:
 
 
 def points(stride: int) -> range:
-    """The points to die at: every N-th one, another one with each commit; all of them in a whole sweep."""
-    stride = int(os.environ.get("RONDEL_KILL_STRIDE") or (1 if os.environ.get("RONDEL_SWEEP") else stride))
+    """The points to die at alone: every N-th one, another one with each commit; all in a whole sweep."""
+    return _share(1 if WHOLE else stride)
+
+
+def _share(stride: int) -> range:
+    stride = int(STRIDE or stride)
     return range(1 + commit_number() % stride, POINTS_MAX, stride)
 
 
+@dataclass(frozen=True)
+class Share:
+    """What one part of a slow test takes of a sweep."""
+
+    alone: range
+    part: int
+    parts: int
+
+    def sweep(
+        self,
+        make: Callable[[Path], kills.Trial],
+        folder: Path,
+        calm: kills.Undisturbed,
+        *,
+        least: int,
+        apart: int,
+    ) -> None:
+        """Some deaths alone; in a whole sweep, all in chains."""
+        if WHOLE and not STRIDE:
+            mine = {"part": self.part, "parts": self.parts}
+            sweep_in_chains(make, folder, calm, least=least, apart=apart, **mine)
+        else:
+            kills.sweep(make, folder, self.alone, calm, least=least)
+
+
 def swept(parts: int, stride: int = 1) -> pytest.MarkDecorator:
-    """A slow test in so many parts; `points` is one part's share of the points to die at."""
+    """A slow test in so many parts; `share` is what one part takes."""
+    shares = [Share(_share(stride)[part::parts], part, parts) for part in range(parts)]
+    marked = [pytest.param(s, id=str(s.part + 1), marks=MARKS) for s in shares]
+    return pytest.mark.parametrize("share", marked)
+
+
+def swept_alone(parts: int, stride: int) -> pytest.MarkDecorator:
+    """The same without chains; `points` is one part's share of the points to die at."""
     shares = [points(stride)[part::parts] for part in range(parts)]
     return pytest.mark.parametrize("points", [pytest.param(s, id=str(s.start), marks=MARKS) for s in shares])

@@ -29,7 +29,7 @@ from rondel.agents.base import Reply
 from rondel.agents.checkout import NOTE
 from rondel.model.outcomes import Ended
 from rondel.testing.faults import die_after
-from rondel.testing.kills import Trial, content, killed_and_resumed, sweep, undisturbed
+from rondel.testing.kills import Trial, content, killed_and_resumed, undisturbed
 from rondel.workflows.task import layout
 from rondel.workflows.task.workflow import TaskWorkflow
 from support.kills import swept
@@ -160,8 +160,8 @@ def test_a_death_at_a_point_of_the_store_loses_nothing(point, tmp_path, calm):
 
 
 @swept(parts=4, stride=20)
-def test_a_death_at_points_all_through_a_run_loses_nothing(points, tmp_path, calm):
-    sweep(Cut, tmp_path, points, calm, least=300)
+def test_a_death_at_points_all_through_a_run_loses_nothing(share, tmp_path, calm):
+    share.sweep(Cut, tmp_path, calm, least=300, apart=40)
 
 
 def test_the_workflow_itself_holds_no_state():

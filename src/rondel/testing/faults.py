@@ -145,13 +145,18 @@ def die_anywhere_at(number: int) -> None:
         if passed != number:
             return
         print("dies at", operation, path, flush=True)
-        if operation in ("git:left", "git:cut"):
-            moment_s = random.Random(number).uniform(0, GIT_S)
-            threading.Thread(target=_die_soon, args=(moment_s, operation == "git:cut"), daemon=True).start()
-        else:
-            os.kill(os.getpid(), signal.SIGKILL)
+        die_during(operation, number)
 
     listen(count)
+
+
+def die_during(operation: str, seed: int) -> None:
+    """Die by SIGKILL before an operation that `listen` told of; in a call of git, soon, alone or with it."""
+    if operation in ("git:left", "git:cut"):
+        moment_s = random.Random(seed).uniform(0, GIT_S)
+        threading.Thread(target=_die_soon, args=(moment_s, operation == "git:cut"), daemon=True).start()
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _die_soon(seconds: float, with_git: bool) -> None:
