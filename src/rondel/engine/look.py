@@ -23,7 +23,7 @@ _PASSED = ("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")  # to programs other than git
 
 
 class DiskReader:
-    """See `rondel.model.workflow.Look`."""
+    """See `rondel.model.workflow.RepoReader`."""
 
     def __init__(
         self,
@@ -42,19 +42,19 @@ class DiskReader:
 
     @property
     def at(self) -> datetime:
-        """See `Look`."""
+        """See `RepoReader`."""
         return self._clock()
 
     def git(self, *args: str, stdin: str = "", check: bool = True) -> str:
-        """See `Look`."""
+        """See `RepoReader`."""
         return self._git(Git(Path(self.root)), args, stdin, check=check)
 
     def git_in(self, folder: str, *args: str, check: bool = True) -> str:
-        """See `Look`."""
+        """See `RepoReader`."""
         return self._git(Git(Path(folder)), args, "", check=check)
 
     def git_with_attributes(self, commit: str, *args: str, stdin: str = "", check: bool = True) -> str:
-        """See `Look`. Git works in a folder with the attributes' files of that commit alone."""
+        """See `RepoReader`. Git works in a folder with the attributes' files of that commit alone."""
         if commit not in self._trees:
             folder = TemporaryDirectory(prefix="rondel-attributes-")
             tree = Path(folder.name, "tree")
@@ -83,19 +83,19 @@ class DiskReader:
 
     @property
     def own_paths(self) -> tuple[str, ...]:
-        """See `Look`."""
+        """See `RepoReader`."""
         return self._own_paths()
 
     def own_folder(self, path: str) -> str:
-        """See `Look`."""
+        """See `RepoReader`."""
         return self._own_folder(path)
 
     def unfiltered(self, names: Sequence[str]) -> tuple[str, ...]:
-        """See `Look`."""
+        """See `RepoReader`."""
         return Git(Path(self.root)).unfiltered(names)
 
     def file(self, path: str, size_max: int = 1_000_000) -> bytes | None:
-        """See `Look`."""
+        """See `RepoReader`."""
         try:
             root = Path(self.root).resolve()
             if (root / path).is_symlink():
@@ -107,7 +107,7 @@ class DiskReader:
             return None
 
     def run(self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60) -> tuple[int, str, str]:
-        """See `Look`."""
+        """See `RepoReader`."""
         env = clean_env(_PASSED) | Git(Path(self.root)).env | {"PWD": self.root}
         try:
             done = subprocess.run(
