@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from rondel.project import Project
-from rondel.workflows.cycle.files import start
+from rondel.workflows.cycle.files import create
 
 TASK_S = 2.0
 AGENTS = 4
@@ -58,8 +58,8 @@ def _phase_s(folder: Path, tasks: int) -> float:
         subprocess.run(
             ["git", "-c", "user.name=b", "-c", "user.email=b@localhost", *words], cwd=root, check=True
         )
-    ref = start(root, "Write four files", title=None, settings={"tests_required": False})
-    report = Project.find(root).drive(ref, agents_max=AGENTS)
+    ref = create(root, "Write four files", title=None, settings={"tests_required": False})
+    report = Project.find(root).run(ref, agents_max=AGENTS)
     if report.exit_code != 0:
         sys.exit(f"the cycle ended with {report}")
     events = [

@@ -117,7 +117,7 @@ def _drive(total: int, width: int) -> float:
 
         project = Project(root, workflows={"bench": workflow}, build=instant)
         begin = time.perf_counter()
-        project.drive(REF)
+        project.run(REF)
         seconds = time.perf_counter() - begin
         made = sum(1 for _ in (root / REF.folder).glob("round-*/*.md"))
         if made != total:

@@ -21,7 +21,7 @@ from generate_scene import AT, FULL, PASS, blocks, repo
 from rondel.agents.base import Request
 from rondel.project import Project
 from rondel.testing.scripted import Scripted
-from rondel.workflows.generate.files import GenerateOptions, start
+from rondel.workflows.generate.files import GenerateOptions, create
 from rondel.workflows.generate.workflow import Generate
 
 LIMIT = 0.5
@@ -71,9 +71,9 @@ def largest(profile: str, folder: Path) -> tuple[int, str]:
     agent = Scripted(answer)
     # The benchmark itself writes the profile that it runs.
     here = Project(root, workflows={"generate": Generate()}, build=lambda _: agent, trust="yes")
-    options = GenerateOptions(profile, FULL, with_tests=True, request={"auto": True})
-    ref = start(root, options, at=AT, admits=here.admits, ask=here.ask)
-    report = here.drive(ref)
+    options = GenerateOptions(profile, FULL, with_tests=True, auto=True)
+    ref = create(root, options, at=AT, admits=here.look.admits, ask=here.ask)
+    report = here.run(ref)
     assert report.exit_code == 0, report.message
     return max((len(r.prompt), r.action) for r in agent.seen)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rondel.project import Project
 from rondel.workflows.review import files
-from rondel.workflows.review.request import ReviewOptions
+from rondel.workflows.review.request import ResolvedOptions
 
 AGENT_S = 2.0
 CHAIN = 4  # guidance, a review, discourse or a refuter, synthesis
@@ -55,12 +55,12 @@ def main() -> int:
         git(root, "commit", "-qm", "start")
         (root / "a.py").write_text("x = 2 - 1\n")
         project = Project.find(root)
-        options = ReviewOptions(
+        options = ResolvedOptions(
             team="principal:4,quality:4", kind_of=lambda role: project.config.agent_for(role).kind
         )
         begun = time.monotonic()
-        opened = files.start(project.root, project.look, options)
-        report = project.drive(opened.ref)
+        opened = files.open_round(project.root, project.look, options)
+        report = project.run(opened.ref)
         seconds = time.monotonic() - begun
     ratio = seconds / (CHAIN * AGENT_S)
     print(f"  eight reviewers of {AGENT_S:g} s: {seconds:.2f} s, {ratio:.2f} times the longest chain")

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from rondel.cli.sessions import summary_json
+from rondel.cli.common import summary_json
 from rondel.project import Project
 
 SESSIONS = int(os.environ.get("SESSIONS", "5000"))

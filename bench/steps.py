@@ -97,7 +97,7 @@ def _rondel(total: int, at_once: int, *, chain: bool = False) -> float:
         subprocess.run(["git", "init", "-q"], cwd=root, check=True)
         workflow = Steps(total, chain=chain)
 
-        Project(root, workflows={"steps": workflow}, build=instant).drive(REF, agents_max=at_once)
+        Project(root, workflows={"steps": workflow}, build=instant).run(REF, agents_max=at_once)
         if len(list((root / REF.folder / "steps").iterdir())) != total:
             raise SystemExit("not every step was done")
         return (workflow.ended - workflow.began) / total

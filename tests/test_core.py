@@ -15,8 +15,8 @@ from rondel import installed
 from rondel.project import Project
 
 SOURCE = Path(rondel.__file__).parent
-CORE = ("agents", "cli", "engine", "model", "processes", "repo", "sandbox", "store", "trust")
-TEXTS = {"cli/demo.py", "cli/demo_generate.py", "cli/demo_review.py"}  # the demo shows the shipped ones
+CORE = ("agents", "cli", "engine", "model", "processes", "project", "repo", "sandbox", "store", "trust")
+TEXTS = {"cli/demo.py"}  # the demo shows the shipped ones
 NAMED = re.compile(
     rf"\b({'|'.join(installed.workflows())})(s|\b)|round-|iteration-|{re.escape('.ocr')}|{re.escape('.aiwf')}"
     rf"|{re.escape('.workflow/')}|docs/features"
@@ -35,8 +35,8 @@ ALLOWED = {
     ("trust/named.py", "go-task"): "the program",
     ("trust/named.py", "tasks.py"): "its file",
     ("trust/consents.py", "task command"): "in the files of people's consents, under this name",
-    ("project.py", "the change under review brings its own "): "a sentence",
-    ("cli/trust.py", "Take back every yes in this repository, to commands of tasks too."): "a sentence",
+    ("project/running.py", "the change under review brings its own "): "a sentence",
+    ("cli/setup.py", "Take back every yes in this repository, to commands of tasks too."): "a sentence",
     ("sandbox/box.py", CLOSED): "a sentence",
 }
 

@@ -12,8 +12,7 @@ import pytest
 
 from rondel.project import Project
 from rondel.workflows.cycle import files as cycle_files
-from rondel.workflows.feature import start_feature
-from rondel.workflows.feature.files import update_phase_state
+from rondel.workflows.feature.files import start_feature, update_phase_state
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.generate import files as generate_files
 from rondel.workflows.task import files as task_files
@@ -49,7 +48,7 @@ def tasks(root: Path) -> Scene:
         {"prompt": "# IMPL-4:", "files": {"src/02/00.txt": "four\n"}, "reply": REPORT},
     ]
     configured(root, rules, '[project]\nchecks = "test -f src/03/00.txt"\n')
-    ref = task_files.start(root, "The topic")
+    ref = task_files.create(root, "The topic")
     for name in ("IMPL-1", "IMPL-2", "IMPL-3", "IMPL-4"):
         body = new_task(name, f"Task {name}")
         if name == "IMPL-4":
@@ -104,7 +103,7 @@ def cycle(root: Path) -> Scene:
     ]
     suite = """echo "<testsuite><testcase classname='t' name='one'/></testsuite>" > "$RONDEL_JUNIT\""""
     configured(root, rules, f"[project]\ntest = {json.dumps(suite)}\n")
-    ref = cycle_files.start(root, "Add it", title=None, settings={"test": suite, "auto": True})
+    ref = cycle_files.create(root, "Add it", title=None, settings={"test": suite, "auto": True})
     return Scene(root, ".workflow/.cycle/", ("resume", ref.name), ("resume", ref.name))
 
 
@@ -127,8 +126,8 @@ def generate(root: Path) -> Scene:
         "scope": "domain",
         "schema_file": "schema.sql",
     }
-    wish = generate_files.GenerateOptions("jpa-mt", context, request={"auto": True})
-    ref = generate_files.start(root, wish, at=Project(root).look.at)
+    wish = generate_files.GenerateOptions("jpa-mt", context, auto=True)
+    ref = generate_files.create(root, wish, at=Project(root).look.at)
     return Scene(root, ".aiwf/sessions/", ("resume", ref.name), ("resume", ref.name))
 
 

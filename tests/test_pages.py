@@ -20,6 +20,7 @@ from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.summary import Status
 from rondel.project import Project
 from rondel.trust.keys import KEYS
+from support.repos import repository
 
 TOP = Path(__file__).parent.parent
 PAGES = [TOP / "README.md", TOP / "CHANGELOG.md", TOP / "plugin/README.md", *(TOP / "docs").glob("*.md")]
@@ -50,10 +51,10 @@ def test_the_workflow_and_the_agent_of_the_page_run_from_start_to_end(shown, tmp
     flow, agent = shown["Poem"](), shown["Shouting"](AgentSettings(name="loud", kind="shouting"))
     project = Project(tmp_path, workflows={"poem": flow}, build=lambda _: agent)
     ref = project.ref("rain")
-    assert project.drive(ref).stopped is Stopped.WAITING
+    assert project.run(ref).stopped is Stopped.WAITING
     assert "RAIN IN NOVEMBER" in (tmp_path / "poems/rain/poem.md").read_text()
     project.decide(ref, "approve")
-    assert project.drive(ref).stopped is Stopped.COMPLETED
+    assert project.run(ref).stopped is Stopped.COMPLETED
     assert project.summary(ref).status is Status.COMPLETED
 
 
@@ -67,6 +68,18 @@ def test_the_trial_of_the_page_dies_and_goes_on(shown, tmp_path):
     calm = shown["undisturbed"](shown["Rain"](tmp_path / "undisturbed"))
     assert shown["killed_and_resumed"](shown["Rain"](tmp_path / "killed"), [25], calm)
     assert shown["command"].commands["start"].help == "Begin a poem on TOPIC, and run it."
+
+
+def test_the_python_of_the_page_runs_in_a_repository(tmp_path, monkeypatch, capsys):
+    repo = repository(tmp_path / "repo")
+    monkeypatch.chdir(repo)
+    names: dict[str, object] = {}
+    for code in blocks(TOP / "docs/python.md", "python"):
+        exec(code, names)
+    said = capsys.readouterr().out
+    assert "idle" in said
+    assert "task:WFS-receipts" in said
+    assert said.splitlines()[-1] == "ended: active"
 
 
 def test_the_page_of_settings_names_every_key():

@@ -26,7 +26,7 @@ def rondel(root, monkeypatch):
     """The command in a repository where the agent answers by a function; gives the exit code."""
 
     def run(*args: str, agent: Scripted | None = None) -> object:
-        monkeypatch.setattr("rondel.cli.sessions.here", lambda: project(root, agent))
+        monkeypatch.setattr("rondel.cli.sessions.find_project", lambda: project(root, agent))
         try:
             return main(list(args))
         except SystemExit as e:

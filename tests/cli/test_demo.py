@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -40,3 +41,24 @@ def test_each_part_of_the_demo_comes_to_its_end(tmp_path, part, words):
         assert word in said
     assert "no model was asked" in said
     assert not list(tmp_path.glob("rondel-demo-*")), "nothing is left behind"
+
+
+def test_the_review_finds_real_defects_and_says_what_was_fixed(tmp_path):
+    text = demo(tmp_path, "review")
+    assert text.count("# Final review: archive, round") == 2
+    assert "**Verdict**: REQUEST CHANGES" in text
+    assert "secret-aws-access-key" in text
+    assert "SC2115" in text
+    compared = text.splitlines()
+    fixed = [line for line in compared if line.startswith("fixed ")]
+    assert len(fixed) >= 5
+    assert any(line.startswith("persisting ") and "S602" in line for line in compared)
+
+
+def test_the_generated_package_s_own_tests_really_pass(tmp_path):
+    text = demo(tmp_path, "generate")
+    ran = re.search(r"Ran (\d+) tests", text)
+    assert ran
+    assert int(ran[1]) == 8
+    assert text.partition("Ran 8 tests")[2].split("\n\n")[1].strip().startswith("OK")
+    assert "  [✓] tests (completed)" in text

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from rondel.cli.live import Lines, event_line
+from rondel.cli.screen import Lines, event_line
 
 CASES = [
     ("started", {"agent": "fake"}, "… a.md (fake)"),

@@ -9,7 +9,7 @@ import pexpect
 import pytest
 from rich.console import Console
 
-from rondel.cli.tables import table
+from rondel.cli.screen import table
 from support.cli import RONDEL, reviewed, rondel
 
 NAMES = ("session", "status", "progress")

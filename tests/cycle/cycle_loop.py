@@ -67,7 +67,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         self.workflow = Cycle()
-        self.ref = cycle_files.start(self.root, "Add it", title=None, settings=self.settings)
+        self.ref = cycle_files.create(self.root, "Add it", title=None, settings=self.settings)
         self.folder = self.root / self.ref.folder
         self.state_path = self.folder.parent / f"{self.ref.id}.json"
         if self.begun:

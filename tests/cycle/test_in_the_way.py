@@ -13,7 +13,7 @@ from rondel.engine.report import Stopped
 from rondel.project import Project
 from rondel.store import disk
 from rondel.testing.scripted import Scripted
-from rondel.workflows.cycle.files import start
+from rondel.workflows.cycle.files import create
 from support.in_the_way import OURS, is_found, is_in_the_way, is_untouched, put, share, spot
 from support.words import HastyDisk
 
@@ -31,7 +31,7 @@ def scene(tmp_path, monkeypatch):
     repo = Repo(tmp_path)
     repo.configure(QUICK)
     test = json.loads(QUICK.partition("test = ")[2])
-    return repo, start(repo.root, "Add subtraction", title=None, settings={"test": test, "auto": True})
+    return repo, create(repo.root, "Add subtraction", title=None, settings={"test": test, "auto": True})
 
 
 def ended(repo) -> bool:
@@ -50,18 +50,18 @@ def test_it_ends_as_if_nothing_had_happened(scene, tmp_path, path, kind, when):
     def said(request):
         if "/cd" in request.role or request.role.endswith(".cd"):
             if not met and when == "at rest":
-                project.control(ref, "pause")
+                project.pause(ref)
             elif not met:
                 put(spot(folder, path.replace("ID", ref.id)), kind, outside)
             met.append(path)
         return answer(request)
 
-    report = project.drive(ref)
+    report = project.run(ref)
     if when == "at rest":
         assert report.stopped is Stopped.PAUSED
         put(spot(folder, path.replace("ID", ref.id)), kind, outside)
         project.summary(ref)
-        report = project.drive(ref)
+        report = project.run(ref)
     assert met
     assert is_untouched(outside)
     if (path, kind, when) == (".rondel/control", "file", "while a driver runs"):

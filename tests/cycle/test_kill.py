@@ -18,7 +18,7 @@ from rondel.model import doclog
 from rondel.project import Project
 from rondel.testing.kills import Trial, content, killed_and_resumed, undisturbed
 from rondel.testing.scripted import Scripted, run_of
-from rondel.workflows.cycle.files import added, start
+from rondel.workflows.cycle.files import added, create
 from support.kills import swept
 
 TWO = plan_reply({"id": "A", "description": "subtract"}, {"id": "B", "description": "beside"})
@@ -33,7 +33,7 @@ class Once(Trial):
         test = json.loads(QUICK.partition("test = ")[2])
         self.root = self.repo.root
         settings = {"test": test, "auto": True}
-        self.ref = start(self.root, "Add subtraction", title=None, settings=settings)
+        self.ref = create(self.root, "Add subtraction", title=None, settings=settings)
         self.session = self.repo.progress
 
     def answer(self, request: Request) -> str:
@@ -41,7 +41,7 @@ class Once(Trial):
         return TWO if request.action.endswith("/plan.json") else answer(request)
 
     def drive(self) -> int:
-        return Project(self.root, build=lambda _: Scripted(self.answer)).drive(self.ref).exit_code
+        return Project(self.root, build=lambda _: Scripted(self.answer)).run(self.ref).exit_code
 
     def shown(self) -> dict[str, object]:
         """Everything but times, commits and the id."""

@@ -13,7 +13,7 @@ from test_running import QUICK
 from rondel.project import Project
 from rondel.testing.scripted import Scripted
 from rondel.workflows.cycle import layout
-from rondel.workflows.cycle.files import added, start
+from rondel.workflows.cycle.files import added, create
 from support.words import SWEPT, Story, tell
 
 pytestmark = pytest.mark.sweep
@@ -38,13 +38,15 @@ class Extended(Story):
         self.repo = Repo(folder)
         self.repo.configure(QUICK)
         test = json.loads(QUICK.partition("test = ")[2])
-        self.ref = start(self.repo.root, "Add subtraction", title=None, settings={"test": test, "auto": True})
+        self.ref = create(
+            self.repo.root, "Add subtraction", title=None, settings={"test": test, "auto": True}
+        )
         self.session = self.repo.progress
         self.agent = Scripted(answer)
         self.project = Project(self.repo.root, build=lambda _: self.agent)
 
     def drive(self) -> None:
-        assert self.project.drive(self.ref).exit_code == 0
+        assert self.project.run(self.ref).exit_code == 0
 
     def prompt_of(self, action: str) -> str:
         return next(r.prompt for r in self.agent.seen if r.action == action)
@@ -52,7 +54,7 @@ class Extended(Story):
     def more(self) -> None:
         if not any((self.session / ".rondel/parts/extensions").glob("[!.]*")):
             self.project.change(self.ref, [added("And more", self.project.look.at)])
-        assert self.project.drive(self.ref).exit_code == 0
+        assert self.project.run(self.ref).exit_code == 0
 
 
 @SWEPT

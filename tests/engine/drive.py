@@ -14,7 +14,7 @@ from rondel.project import Project
 
 if __name__ == "__main__":
     try:
-        report = Project(Path(sys.argv[1]), workflows={"small": SmallWorkflow()}).drive(REF)
+        report = Project(Path(sys.argv[1]), workflows={"small": SmallWorkflow()}).run(REF)
     except (RondelError, MachineTrouble) as e:
         print(f"rondel: {e}", file=sys.stderr)
         sys.exit(e.exit_code)

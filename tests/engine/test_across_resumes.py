@@ -54,11 +54,11 @@ def test_an_action_that_is_made_again_has_all_its_attempts(root):
     def once(_: Request) -> Reply | str:
         return Reply(Ended.FAILED, error="no") if fails and fails.pop() else "Yes.\n"
 
-    project(root, Scripted(once)).drive(REF)
+    project(root, Scripted(once)).run(REF)
     for name in (NOTE, "round-1/sum.json"):
         (root / REF.folder / name).unlink()
     fails.append(True)
-    assert project(root, Scripted(once)).drive(REF).stopped is Stopped.WAITING
+    assert project(root, Scripted(once)).run(REF).stopped is Stopped.WAITING
 
 
 def test_what_one_vendor_session_had_counted_is_not_taken_off_another():
@@ -88,20 +88,20 @@ def test_what_a_vendor_session_had_counted_is_kept_when_its_next_run_is_stopped(
 
     later = datetime.now(UTC) + timedelta(hours=1)
     parked = Reply(Ended.PARKED, until=later, vendor_session="v-1", raw_usage={"total": 900})
-    assert project(root, Cumulative(lambda _: parked)).drive(REF).exit_code == 6
+    assert project(root, Cumulative(lambda _: parked)).run(REF).exit_code == 6
     slow = Cumulative(seconds=30)
 
     def stop() -> None:
         while not slow.seen:
             time.sleep(0.01)
-        project(root).control(REF, "stop")
+        project(root).stop(REF)
 
     thread = threading.Thread(target=stop, daemon=True)
     thread.start()
-    assert project(root, slow).drive(REF, unpark=True).exit_code == 3
+    assert project(root, slow).run(REF, unpark=True).exit_code == 3
     thread.join()
     last = Cumulative()
-    assert project(root, last).drive(REF).exit_code == 0
+    assert project(root, last).run(REF).exit_code == 0
     for agent in (slow, last):
         assert (agent.seen[0].resume, agent.seen[0].counted) == ("v-1", {"total": 900})
 
@@ -110,7 +110,7 @@ def test_what_a_vendor_session_had_counted_is_kept_when_its_next_run_is_stopped(
 def test_a_usage_limit_without_a_time_to_come_is_not_asked_again_and_again(root, until):
     start(root, auto=True, width=1)
     agent = Scripted(lambda _: Reply(Ended.PARKED, error="limit", until=until))
-    report = project(root, agent).drive(REF)
+    report = project(root, agent).run(REF)
     assert (report.stopped, report.exit_code) == (Stopped.PARKED, 6)
     assert report.until > datetime.now(UTC)
     assert len(agent.seen) == 1
@@ -128,10 +128,10 @@ def test_an_answer_that_is_paid_for_is_taken_although_the_budget_is_spent(root):
             return reply
 
     costly = lambda _: Reply(Ended.DONE, "Paid.\n", usage=Usage(120, 0))  # noqa: E731
-    assert in_child(lambda: project(root, Dying(costly)).drive(REF).exit_code) == -signal.SIGKILL
+    assert in_child(lambda: project(root, Dying(costly)).run(REF).exit_code) == -signal.SIGKILL
     (root / "rondel.toml").write_text("[limits]\nagents_max = 1\ntokens_max = 200\n")
     again = Scripted()
-    assert project(root, again).drive(REF).stopped is Stopped.LIMIT
+    assert project(root, again).run(REF).stopped is Stopped.LIMIT
     assert again.seen == []
     assert (root / REF.folder / "round-1/notes/2.md").read_text() == "Paid.\n"
 
@@ -144,12 +144,12 @@ def test_an_answer_of_another_agent_is_not_read_as_this_one_s(root):
             await super().run(request, beat)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    in_child(lambda: project(root, Dying(lambda _: "event: a vendor's stream")).drive(REF).exit_code)
+    in_child(lambda: project(root, Dying(lambda _: "event: a vendor's stream")).run(REF).exit_code)
     (root / "rondel.toml").write_text(
         '[agents.other]\nkind = "mock"\nscript = "x.json"\n[roles]\ndefault = "other"\n'
     )
     other = Scripted(name="other")
-    assert project(root, other).drive(REF).exit_code == 0
+    assert project(root, other).run(REF).exit_code == 0
     assert [r.action for r in other.seen] == [NOTE, "final.md"]
 
 
@@ -167,20 +167,20 @@ def test_what_the_driver_before_noted_last_is_known_to_the_next(root, monkeypatc
     agent = Scripted()
     here = project(root, agent)
     monkeypatch.setattr(Lease, "take", late)
-    here.drive(REF)
+    here.run(REF)
     assert agent.seen[0].attempt == 8
 
 
 def test_a_run_that_was_killed_does_not_leave_the_report_of_the_one_before(root):
     start(root, auto=True, width=1)
-    project(root, Scripted(lambda _: Reply(Ended.FAILED, error="no"))).drive(REF)
+    project(root, Scripted(lambda _: Reply(Ended.FAILED, error="no"))).run(REF)
     assert project(root).summary(REF).status == "failed"
 
     class Dying(Scripted):
         async def run(self, request, beat):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    in_child(lambda: project(root, Dying()).drive(REF, retry=True).exit_code)
+    in_child(lambda: project(root, Dying()).run(REF, retry=True).exit_code)
     assert last_report(project(root).runtime(REF)) is None
     assert project(root).summary(REF).status == "active"
 
@@ -190,10 +190,10 @@ def test_a_pause_that_comes_with_the_last_answer_does_not_hide_that_it_is_done(r
 
     def answer(request: Request) -> str:
         if request.action == "final.md":
-            project(root).control(REF, "pause")
+            project(root).pause(REF)
         return "Done.\n"
 
-    report = project(root, Scripted(answer)).drive(REF)
+    report = project(root, Scripted(answer)).run(REF)
     assert (report.stopped, report.exit_code) == (Stopped.COMPLETED, 0)
 
 
@@ -203,10 +203,10 @@ def test_the_report_says_what_was_asked_for(root, word, said):
     (root / "rondel.toml").write_text("[limits]\nagents_max = 1\n")
 
     def answer(_: Request) -> str:
-        project(root).control(REF, word)
+        getattr(project(root), word)(REF)
         return "Done.\n"
 
-    assert project(root, Scripted(answer)).drive(REF).message == said
+    assert project(root, Scripted(answer)).run(REF).message == said
 
 
 def test_an_approval_that_comes_while_the_driver_ends_is_taken_in(root, monkeypatch):
@@ -220,7 +220,7 @@ def test_an_approval_that_comes_while_the_driver_ends_is_taken_in(root, monkeypa
             project(root).decide(REF, "approve")
 
     monkeypatch.setattr("rondel.repo.workspaces.Workspaces.sweep", sweep)
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     assert not here.goes_on(REF)
 
 
@@ -229,7 +229,7 @@ def test_asks_that_cost_nothing_do_not_make_the_next_one_look_cheap(root):
     (root / "rondel.toml").write_text("[limits]\nagents_max = 1\nattempts_max = 9\nusd_max = 1.2\n")
     free = [Reply(Ended.FAILED, error="no")] * 8
     agent = Scripted(lambda _: free.pop() if free else Reply(Ended.DONE, "Yes.\n", usage=Usage(usd=1.0)))
-    assert project(root, agent).drive(REF).stopped is Stopped.LIMIT
+    assert project(root, agent).run(REF).stopped is Stopped.LIMIT
     assert len(agent.seen) == 9
 
 
@@ -238,7 +238,7 @@ def dies_when(root, operation: str, agent: Scripted) -> None:
 
     def doomed() -> None:
         die_at(1, counts=lambda what, path: what == operation and path.endswith(NOTE))
-        project(root, agent).drive(REF)
+        project(root, agent).run(REF)
 
     assert in_child(doomed) == -signal.SIGKILL
 
@@ -247,7 +247,7 @@ def test_a_dead_driver_s_answer_that_is_of_no_use_any_more_is_counted_all_the_sa
     start(root, auto=True, width=1)
     dies_when(root, "answered", Scripted())
     (root / REF.folder / "topic.md").write_text("fish\n")
-    assert project(root).drive(REF).exit_code == 0
+    assert project(root).run(REF).exit_code == 0
     session = project(root).session(REF)
     answers = paid(session.folder)
     assert answers[NOTE] == 2, "asked again: it was about something else"
@@ -264,10 +264,10 @@ def test_both_answers_of_a_repair_are_counted_when_their_driver_died_after_the_f
 
     def doomed() -> None:
         die_at(1, counts=lambda what, path: what == "sync-folder" and path.endswith("round-1/notes"))
-        project(root, Scripted(dying)).drive(REF)
+        project(root, Scripted(dying)).run(REF)
 
     assert in_child(doomed) == -signal.SIGKILL
     assert (root / REF.folder / NOTE).exists()
-    assert project(root).drive(REF).exit_code == 0
+    assert project(root).run(REF).exit_code == 0
     session = project(root).session(REF)
     assert session.ledger.usage.tokens == 110 * 3, "two for the note, one for the end"

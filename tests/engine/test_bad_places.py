@@ -47,7 +47,7 @@ def test_a_full_disk_names_the_file_and_the_paid_answer_is_kept(tmp_path):
             return text + "\n"
 
         agent = Scripted(answer)
-        report = project(root, agent).drive(REF)
+        report = project(root, agent).run(REF)
         assert report.stopped is Stopped.MACHINE
         assert report.exit_code == 6
         assert "space" in report.message
@@ -57,7 +57,7 @@ def test_a_full_disk_names_the_file_and_the_paid_answer_is_kept(tmp_path):
                 json.loads(data)
             assert "notes" not in path or data == f"An answer to {path}. ".encode() * 200 + b"\n"
         filler.unlink()
-        assert project(root, Scripted()).drive(REF).exit_code == 0
+        assert project(root, Scripted()).run(REF).exit_code == 0
         assert set(paid(root / REF.folder).values()) == {1}, "no answer is paid for twice"
 
 
@@ -79,7 +79,7 @@ def test_a_read_only_disk_changes_nothing_and_says_so(tmp_path):
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         agent = Scripted()
         with pytest.raises(MachineTrouble) as e:
-            project(root, agent).drive(REF)
+            project(root, agent).run(REF)
         assert "read-only" in str(e.value).lower()
         assert agent.seen == [], "nothing is asked when the answer could not be kept"
         assert content(root / REF.folder) == before
@@ -94,7 +94,7 @@ def test_a_session_folder_that_leads_out_of_the_repository_is_refused(tmp_path):
     (root / REF.folder).symlink_to(outside)
     before = sorted(p.name for p in outside.iterdir())
     with pytest.raises(UnsafePath, match="one"):
-        project(root).drive(REF)
+        project(root).run(REF)
     assert sorted(p.name for p in outside.iterdir()) == before
 
 
@@ -111,8 +111,8 @@ def test_nothing_of_ours_is_written_through_a_link_out_of_the_session(tmp_path, 
     place.symlink_to(outside)
     before = sorted(outside.rglob("*"))
     there = Project(root, workflows={"small": SmallWorkflow()})
-    there.control(REF, "pause")
-    there.drive(REF)
+    there.pause(REF)
+    there.run(REF)
     assert sorted(outside.rglob("*")) == before
     (aside,) = (root / REF.folder / ".rondel/aside").iterdir()
     assert aside.readlink() == outside
@@ -136,7 +136,7 @@ def test_a_repository_without_commits_is_told_so_when_an_agent_would_edit_it(tmp
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     start(root, auto=True, width=1, edits=True, branch="main")
-    report = project(root).drive(REF)
+    report = project(root).run(REF)
     assert report.exit_code == 1
     assert "commit" in report.message
 
@@ -147,7 +147,7 @@ def test_a_detached_head_is_no_trouble(tmp_path, monkeypatch):
     git(root, "checkout", "-q", "--detach")
     git(root, "branch", "work")
     start(root, auto=True, width=1, edits=True, branch="work")
-    assert project(root).drive(REF).exit_code == 0
+    assert project(root).run(REF).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -164,5 +164,5 @@ def test_any_folder_name_will_do_for_a_repository(tmp_path, name, monkeypatch):
             (request.cwd / f"{name}.txt").write_text("x\n")
         return "Done.\n"
 
-    assert project(root, Scripted(write)).drive(REF).exit_code == 0
+    assert project(root, Scripted(write)).run(REF).exit_code == 0
     assert len(git(root, "log", "--format=%h", "work").split()) == 2

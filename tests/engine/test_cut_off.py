@@ -69,7 +69,7 @@ class Leaving(SmallWorkflow):
 def test_a_command_that_says_too_much_is_told_so_and_only_real_files_come_back(root):
     start(root, auto=True, width=1)
     there = Project(root, workflows={"small": Leaving()}, build=lambda _: Scripted())
-    assert there.drive(REF).exit_code == 0
+    assert there.run(REF).exit_code == 0
     said = (root / REF.folder / "look.json").read_text()
     assert said == "failed: it printed more than may be kept; ended ['file']\n"
 
@@ -101,7 +101,7 @@ def drive(root: Path, folder: Path, number: signal.Signals | None = None, ran: i
             when(started, lambda: os.kill(os.getpid(), number))
         agent = Scripted(edit)
         made = Project(root, workflows={"small": Slow(folder)}, build=lambda _: agent)
-        return made.drive(REF).exit_code
+        return made.run(REF).exit_code
 
     return in_child(work)
 

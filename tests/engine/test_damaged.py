@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from small import SmallWorkflow
 
 from rondel.agents.base import Request
-from rondel.cli.live import event_line
+from rondel.cli.screen import event_line
 from rondel.engine.report import Stopped
 from rondel.model.summary import Problem, Status
 from rondel.model.workflow import NOTHING_GIVEN
@@ -51,7 +51,7 @@ def test_whatever_is_done_to_a_document_it_is_put_back_and_said(root, how, name)
     session = root / REF.folder
     (session / "state.json").write_text('{"theirs": ["kept", 1]}\n')
     agent = meddling(root, DAMAGES[how], name)
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert json.loads((session / "state.json").read_text()) == {
         "theirs": ["kept", 1],
         "phase": "final.md",
@@ -74,7 +74,7 @@ def test_a_change_by_hand_that_reads_well_is_the_state_from_then_on(root):
     def by_hand(path: Path) -> None:
         path.write_text(json.dumps({**json.loads(path.read_text()), "mine": True}))
 
-    assert project(root, meddling(root, by_hand)).drive(REF).exit_code == 0
+    assert project(root, meddling(root, by_hand)).run(REF).exit_code == 0
     state = json.loads((root / REF.folder / "state.json").read_text())
     assert state["mine"] is True
     assert state["done"] == "yes"
@@ -97,7 +97,7 @@ def test_what_leaves_a_session_that_nobody_can_go_on_with_is_damage_too(root):
 
     agent = meddling(root, lambda path: path.write_text('{"other": 1}\n'), "topic.json")
     there = Project(root, workflows={"small": Strict()}, build=lambda _: agent)
-    assert there.drive(REF).stopped is Stopped.WAITING
+    assert there.run(REF).stopped is Stopped.WAITING
     assert topic.read_text() == '{"topic": "tea"}\n'
     (problem,) = project(root).summary(REF).problems
     assert "nothing can be read from it" in problem.message
@@ -107,7 +107,7 @@ def test_what_was_damaged_before_a_driver_came_stays_as_it_is(root):
     request = root / REF.folder / ".rondel/request-1.json"
     request.write_text("{ not json")
     agent = Scripted()
-    report = project(root, agent).drive(REF)
+    report = project(root, agent).run(REF)
     assert report.stopped is Stopped.FAILED
     assert request.read_text() == "{ not json"
     assert project(root).summary(REF).status is Status.DAMAGED
@@ -115,8 +115,8 @@ def test_what_was_damaged_before_a_driver_came_stays_as_it_is(root):
 
 
 def test_the_next_run_says_nothing_of_what_the_one_before_put_back(root):
-    project(root, meddling(root, DAMAGES["cut"])).drive(REF)
-    project(root).drive(REF)
+    project(root, meddling(root, DAMAGES["cut"])).run(REF)
+    project(root).run(REF)
     assert project(root).summary(REF).problems == ()
     assert list((root / REF.folder / ".rondel/aside").glob("*.damaged-1")), "it is still there to look at"
 
@@ -129,7 +129,7 @@ def test_a_document_that_is_damaged_before_each_of_our_writes_is_put_back_each_t
             (root / REF.folder / "state.json").write_text("[]")
             return super().begin(state, action, at)
 
-    done = Project(root, workflows={"small": Hostile()}, build=lambda _: Scripted()).drive(REF)
+    done = Project(root, workflows={"small": Hostile()}, build=lambda _: Scripted()).run(REF)
     assert done.exit_code == 0
     assert len(list((root / REF.folder / ".rondel/aside").glob("state.json.damaged-*"))) == 4
 
@@ -198,7 +198,7 @@ def test_a_request_that_appears_while_a_run_goes_on_is_put_aside_and_changes_not
         path.write_text(json.dumps({"width": 5, "rounds_max": 9, "auto": True}))
 
     agent = meddling(root, ask_for_more, ".rondel/request-2.json")
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     session = root / REF.folder
     assert not (session / ".rondel/request-2.json").exists()
     (aside,) = (session / ".rondel/aside").glob("*request-2.json.refused-1")
@@ -214,5 +214,5 @@ def test_whose_a_session_is_and_what_it_is_for_do_not_change_while_a_run_goes_on
         before["text"] = path.read_text()
         path.write_text(json.dumps({**json.loads(before["text"]), "adopted": True, "width": 7}))
 
-    assert project(root, meddling(root, change, name)).drive(REF).exit_code == 0
+    assert project(root, meddling(root, change, name)).run(REF).exit_code == 0
     assert (root / REF.folder / name).read_text() == before["text"]

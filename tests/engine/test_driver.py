@@ -40,7 +40,7 @@ def journal(root: Path) -> list[dict]:
 
 def test_a_whole_session_ends_with_its_commit_file(root):
     start(root, auto=True)
-    report = project(root).drive(REF)
+    report = project(root).run(REF)
     assert report.stopped is Stopped.COMPLETED
     assert report.exit_code == 0
     assert (root / REF.folder / "final.md").read_text().startswith("An answer")
@@ -49,39 +49,39 @@ def test_a_whole_session_ends_with_its_commit_file(root):
 def test_a_decision_waits_with_status_3_and_nothing_else_runs_meanwhile(root):
     start(root)
     here = project(root)
-    report = here.drive(REF)
+    report = here.run(REF)
     assert (report.stopped, report.exit_code) == (Stopped.WAITING, 3)
     assert report.details == ("Is round 1 good?",)
     here.decide(REF, "approve")
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
 
 
 def test_what_is_done_is_never_asked_for_again(root):
     start(root, auto=True)
-    project(root).drive(REF)
+    project(root).run(REF)
     agent = Scripted()
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert agent.seen == []
 
 
 def test_a_missing_file_alone_is_asked_for_again(root):
     start(root)
-    project(root).drive(REF)
+    project(root).run(REF)
     (root / REF.folder / "round-1/notes/2.md").unlink()
     (root / REF.folder / "round-1/sum.json").unlink()
     agent = Scripted()
-    project(root, agent).drive(REF)
+    project(root, agent).run(REF)
     assert agent.actions == ["round-1/notes/2.md"]
 
 
 def test_the_journal_can_be_deleted_and_nothing_is_lost_but_history(root):
     start(root)
-    project(root).drive(REF)
+    project(root).run(REF)
     before = content(root / REF.folder)
     for name in ("journal.jsonl", "heartbeat.json"):
         (run_of(root / REF.folder) / name).unlink()
     agent = Scripted()
-    assert project(root, agent).drive(REF).exit_code == 3
+    assert project(root, agent).run(REF).exit_code == 3
     assert agent.seen == []
     assert content(root / REF.folder) == before
 
@@ -102,20 +102,20 @@ def failing(times: int):
 def test_a_failed_ask_is_tried_again_up_to_its_limit(root):
     start(root, auto=True)
     agent = Scripted(failing(1))
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert [r.attempt for r in agent.seen if r.action == "final.md"] == [1, 2]
 
 
 def test_attempts_hold_across_resumes_and_a_person_can_grant_new_ones(root):
     start(root, auto=True, width=1)
     agent = Scripted(failing(3))
-    first = project(root, agent).drive(REF)
+    first = project(root, agent).run(REF)
     assert (first.stopped, first.exit_code) == (Stopped.FAILED, 1)
     assert "the model is on fire" in first.message
     assert len(agent.seen) == 2
-    assert project(root, agent).drive(REF).exit_code == 1
+    assert project(root, agent).run(REF).exit_code == 1
     assert len(agent.seen) == 2, "resuming alone gives no new attempt"
-    assert project(root, agent).drive(REF, retry=True).exit_code == 1, "the next action has its own attempts"
+    assert project(root, agent).run(REF, retry=True).exit_code == 1, "the next action has its own attempts"
     assert (root / REF.folder / "round-1/notes/1.md").exists()
 
 
@@ -128,9 +128,9 @@ def test_one_failure_in_a_fan_out_keeps_the_other_answers(root):
         return "Yes.\n"
 
     agent = Scripted(answer)
-    assert project(root, agent).drive(REF).exit_code == 1
+    assert project(root, agent).run(REF).exit_code == 1
     good = Scripted()
-    assert project(root, good).drive(REF, retry=True).exit_code == 0
+    assert project(root, good).run(REF, retry=True).exit_code == 0
     assert [r.action for r in good.seen] == ["round-1/notes/3.md", "final.md"]
 
 
@@ -139,7 +139,7 @@ def test_a_usage_limit_parks_the_action_and_is_no_attempt(root):
     until = datetime.now(UTC) + timedelta(hours=1)
     agent = Scripted(lambda _: Reply(Ended.PARKED, error="limit", until=until))
     for _ in range(4):
-        report = project(root, agent).drive(REF)
+        report = project(root, agent).run(REF)
         assert (report.stopped, report.exit_code) == (Stopped.PARKED, 6)
         assert report.until is not None
     assert len(agent.seen) == 1, "a parked action is not asked before its time"
@@ -150,7 +150,7 @@ def test_a_parked_action_goes_on_after_its_time(root):
     until = datetime.now(UTC) + timedelta(seconds=1)
     replies = [Reply(Ended.PARKED, error="limit", until=until)]
     agent = Scripted(lambda _: replies.pop() if replies else "Now.\n")
-    assert project(root, agent).drive(REF, wait=True).exit_code == 0
+    assert project(root, agent).run(REF, wait=True).exit_code == 0
 
 
 def spending(usage: Usage):
@@ -163,7 +163,7 @@ def test_a_budget_stops_at_a_safe_boundary_and_holds_across_resumes(root, limit)
     configure(root, f"[limits]\nagents_max = 1\n{limit}\n")
     agent = Scripted(spending(Usage(90, 10, 0, 1.0)))
     for _ in range(3):
-        report = project(root, agent).drive(REF)
+        report = project(root, agent).run(REF)
         assert (report.stopped, report.exit_code) == (Stopped.LIMIT, 6)
         assert limit.partition(" ")[0] in report.message
     assert len(agent.seen) == 2
@@ -174,7 +174,7 @@ def test_agents_at_once_cannot_pass_a_budget_together(root):
     start(root, auto=True, width=12)
     configure(root, "[limits]\nagents_max = 8\ntokens_max = 500\n")
     agent = Scripted(spending(Usage(90, 10)), seconds=0.05)
-    report = project(root, agent).drive(REF)
+    report = project(root, agent).run(REF)
     assert (report.stopped, len(agent.seen)) == (Stopped.LIMIT, 5)
     assert "tokens_max = 500" in report.message
 
@@ -195,14 +195,14 @@ def test_never_more_agents_at_once_than_allowed(root):
             finally:
                 now -= 1
 
-    assert project(root, Counting(seconds=0.05)).drive(REF).exit_code == 0
+    assert project(root, Counting(seconds=0.05)).run(REF).exit_code == 0
     assert most == 3
 
 
 def test_a_session_has_a_wall_clock_too(root):
     start(root, auto=True, width=30)
     configure(root, "[limits]\nagents_max = 1\nseconds_max = 0.3\n")
-    report = project(root, Scripted(seconds=0.1)).drive(REF)
+    report = project(root, Scripted(seconds=0.1)).run(REF)
     assert (report.stopped, report.exit_code) == (Stopped.LIMIT, 6)
 
 
@@ -210,7 +210,7 @@ def test_a_wrong_answer_is_sent_back_once_with_the_exact_words(root):
     start(root, auto=True, width=1)
     replies = ["123 is no letter\n", "Better.\n"]
     agent = Scripted(lambda _: replies.pop(0) if replies else "End.\n")
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert "it does not begin with a letter" in agent.seen[1].prompt
     assert (root / REF.folder / "round-1/notes/1.md").read_text() == "Better.\n"
 
@@ -218,7 +218,7 @@ def test_a_wrong_answer_is_sent_back_once_with_the_exact_words(root):
 def test_a_second_wrong_answer_is_no_answer(root):
     start(root, auto=True, width=1)
     agent = Scripted(lambda _: "12345\n")
-    report = project(root, agent).drive(REF)
+    report = project(root, agent).run(REF)
     assert report.exit_code == 1
     assert not (root / REF.folder / "round-1/notes/1.md").exists()
     assert len(agent.seen) == 4, "two attempts, each repaired once"
@@ -232,7 +232,7 @@ def test_a_repair_goes_on_in_the_vendors_own_session(root):
         return Reply(Ended.DONE, text, vendor_session="v-1")
 
     agent = Scripted(answer)
-    project(root, agent).drive(REF)
+    project(root, agent).run(REF)
     assert agent.seen[1].resume == "v-1"
     assert "You answered" not in agent.seen[1].prompt
 
@@ -247,7 +247,7 @@ def test_what_another_terminal_changes_is_seen_before_the_next_action(root):
         return plain(request)
 
     agent = Scripted(answer)
-    assert project(root, agent).drive(REF, agents_max=1).exit_code == 0
+    assert project(root, agent).run(REF, agents_max=1).exit_code == 0
     assert agent.actions == ["round-1/notes/1.md", "final.md"]
 
 
@@ -270,15 +270,15 @@ def test_pause_lets_what_is_under_way_finish_and_stop_ends_it(root, word, finish
     configure(root, "[limits]\nagents_max = 1\n")
     agent = Scripted(seconds=0.4 if finished else 30)
     here = project(root, agent)
-    say = in_background(lambda: (wait_for(lambda: agent.seen), project(root).control(REF, word)))
-    report = here.drive(REF)
+    say = in_background(lambda: (wait_for(lambda: agent.seen), getattr(project(root), word)(REF)))
+    report = here.run(REF)
     say.join()
     assert (report.stopped, report.exit_code) == (Stopped.PAUSED, 3)
     assert len(agent.seen) == 1, "nothing new was started"
     assert (root / REF.folder / "round-1/notes/1.md").exists() is finished
     assert project(root).summary(REF).status == "paused"
     quick = Scripted()
-    assert project(root, quick).drive(REF).exit_code == 0
+    assert project(root, quick).run(REF).exit_code == 0
     assert len(quick.seen) == (4 if finished else 5)
 
 
@@ -286,10 +286,10 @@ def test_what_was_ended_by_us_is_no_attempt(root):
     start(root, auto=True, width=1)
     for _ in range(4):
         agent = Scripted(seconds=30)
-        say = in_background(lambda a=agent: (wait_for(lambda: a.seen), project(root).control(REF, "stop")))
-        assert project(root, agent).drive(REF).exit_code == 3
+        say = in_background(lambda a=agent: (wait_for(lambda: a.seen), project(root).stop(REF)))
+        assert project(root, agent).run(REF).exit_code == 3
         say.join()
-    assert project(root).drive(REF).exit_code == 0
+    assert project(root).run(REF).exit_code == 0
 
 
 def test_a_person_who_edits_a_file_while_its_answer_comes_keeps_it(root):
@@ -302,7 +302,7 @@ def test_a_person_who_edits_a_file_while_its_answer_comes_keeps_it(root):
             note.write_text("Mine.\n")
         return "Theirs.\n"
 
-    assert project(root, Scripted(answer)).drive(REF).exit_code == 0
+    assert project(root, Scripted(answer)).run(REF).exit_code == 0
     assert note.read_text() == "Mine.\n"
     aside = list((root / REF.folder / ".rondel/aside").iterdir())
     assert [p.read_text() for p in aside] == ["Theirs.\n"]
@@ -315,7 +315,7 @@ def test_a_person_who_writes_the_file_themselves_has_done_the_action(root):
     note.parent.mkdir(parents=True)
     note.write_text("Mine.\n")
     agent = Scripted()
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert "round-1/notes/1.md" not in [r.action for r in agent.seen]
     assert note.read_text() == "Mine.\n"
 
@@ -323,7 +323,7 @@ def test_a_person_who_writes_the_file_themselves_has_done_the_action(root):
 def test_a_field_of_a_document_that_nobody_here_knows_stays(root):
     start(root, auto=True)
     (root / REF.folder / "state.json").write_text('{"zebra": [1, {"a": null}], "phase": "old", "ape": 1.50}')
-    project(root).drive(REF)
+    project(root).run(REF)
     state = json.loads((root / REF.folder / "state.json").read_text())
     assert list(state)[:3] == ["zebra", "phase", "ape"]
     assert state["zebra"] == [1, {"a": None}]
@@ -342,16 +342,16 @@ def test_an_answer_that_cannot_be_written_is_not_lost(root, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(disk, "current", Refusing())
         with pytest.raises(RondelError, match="round-1"):
-            project(root, Scripted(lambda _: "Paid for.\n")).drive(REF)
+            project(root, Scripted(lambda _: "Paid for.\n")).run(REF)
     again = Scripted()
-    assert project(root, again).drive(REF).exit_code == 0
+    assert project(root, again).run(REF).exit_code == 0
     assert [r.action for r in again.seen] == ["final.md"]
     assert (root / REF.folder / "round-1/notes/1.md").read_text() == "Paid for.\n"
 
 
 def test_what_it_cost_is_noted_with_every_answer(root):
     start(root, auto=True, width=1)
-    project(root, Scripted(spending(Usage(7, 3, 1, 0.5)))).drive(REF)
+    project(root, Scripted(spending(Usage(7, 3, 1, 0.5)))).run(REF)
     finished = [e for e in journal(root) if e["kind"] == "finished" and "usage" in e]
     assert [e["usage"]["input_tokens"] for e in finished] == [7, 7]
     assert {e["usage"]["usd"] for e in finished} == {0.5}
@@ -361,7 +361,7 @@ def test_the_journal_says_how_a_file_came_about(root):
     start(root, auto=True, width=1)
     configure(root, '[agents.m]\nkind = "mock"\nscript = "x"\nmodel = "large"\n[roles]\ndefault = "m"\n')
     agent = Scripted()
-    project(root, agent).drive(REF)
+    project(root, agent).run(REF)
     began, ended = (
         next(e for e in journal(root) if e["kind"] == kind and e["action"] == "final.md")
         for kind in ("started", "finished")
@@ -387,7 +387,7 @@ def test_the_heartbeat_says_who_works_since_when_and_what_it_cost(root):
                 found.append(project(root).heartbeat(REF))
             return await super().run(request, beat)
 
-    project(root, Watched(spending(Usage(90, 10, 0, 0.5)))).drive(REF)
+    project(root, Watched(spending(Usage(90, 10, 0, 0.5)))).run(REF)
     (row,) = found[0]["actions"]
     assert (row["action"], row["agent"]) == ("round-1/notes/2.md", "manual")
     assert (row["last"], row["tokens"]) == ("reading", 7)
@@ -404,11 +404,11 @@ def test_the_heartbeat_says_who_works_since_when_and_what_it_cost(root):
 )
 def test_status_says_later_what_the_last_run_could_not_go_on_without(root, answer, status, words):
     start(root, auto=True, width=1)
-    project(root, Scripted(answer)).drive(REF)
+    project(root, Scripted(answer)).run(REF)
     found = project(root).summary(REF)
     assert found.status == status
     assert words in found.waiting_for
-    project(root).drive(REF, retry=True)
+    project(root).run(REF, retry=True)
     assert project(root).summary(REF).status == "completed"
 
 
@@ -417,6 +417,6 @@ def test_a_pause_is_nothing_to_commit(root):
     project(root).begin(REF)
     git(root, "add", "-A")
     git(root, "commit", "-qm", "a session")
-    project(root).control(REF, "pause")
+    project(root).pause(REF)
     assert (root / REF.folder / ".rondel/control").exists()
     assert git(root, "status", "--porcelain", "-uall") == ""

@@ -43,7 +43,7 @@ def edited(root: Path) -> list[str]:
 def test_parallel_edits_become_one_linear_history(root):
     git(root, "branch", "work")
     start(root, auto=True, width=3, edits=True, branch="work")
-    assert project(root, Scripted(edit)).drive(REF).exit_code == 0
+    assert project(root, Scripted(edit)).run(REF).exit_code == 0
     assert len(edited(root)) == 3
     assert git(root, "rev-list", "--merges", "work") == ""
     assert git(root, "log", "--format=%(trailers:key=Rondel-Action)", "work").count("Rondel-Action") == 3
@@ -59,7 +59,7 @@ def test_the_locks_of_a_git_that_was_killed_while_it_deleted_a_ref_end_no_run(ro
             (root / ".git/packed-refs.lock").touch()
         return edit(request)
 
-    assert project(root, Scripted(leaves_a_lock)).drive(REF).exit_code == 0
+    assert project(root, Scripted(leaves_a_lock)).run(REF).exit_code == 0
     assert git(root, "for-each-ref", "refs/heads/rondel") == ""
     assert not (root / ".git/packed-refs.lock").exists()
 
@@ -67,12 +67,12 @@ def test_the_locks_of_a_git_that_was_killed_while_it_deleted_a_ref_end_no_run(ro
 def test_an_edit_that_is_on_its_target_is_not_asked_for_again(root):
     git(root, "branch", "work")
     start(root, auto=True, width=2, edits=True, branch="work")
-    project(root, Scripted(edit)).drive(REF)
+    project(root, Scripted(edit)).run(REF)
     (root / REF.folder / "final.md").unlink()
     for name in ("notes/1.md", "sum.json"):
         (root / REF.folder / "round-1" / name).unlink()
     agent = Scripted(edit)
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert [r.action for r in agent.seen] == ["final.md"]
 
 
@@ -85,7 +85,7 @@ def test_edits_that_do_not_merge_are_a_conflict_and_nothing_of_either_is_lost(ro
         (request.cwd / "README.md").write_text(f"by {request.action}\n")
         return "Mine.\n"
 
-    report = project(root, Scripted(clash, seconds=0.2)).drive(REF)
+    report = project(root, Scripted(clash, seconds=0.2)).run(REF)
     assert report.stopped is Stopped.FAILED
     assert "README.md" in report.message
     both = git(root, "log", "--all", "--format=%B%n", "-p", "--", "README.md")
@@ -102,7 +102,7 @@ def test_without_a_pinned_base_an_edit_that_did_not_merge_is_done_anew_on_top_of
         return "Mine.\n"
 
     agent = Scripted(clash, seconds=0.2)
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     notes = [r.action for r in agent.seen if "notes" in r.action]
     assert len(notes) == 3
     assert git(root, "rev-list", "--count", "main..work").strip() == "2"
@@ -118,7 +118,7 @@ class Edits(Trial):
         start(self.root, auto=True, width=2, edits=True, branch="work")
 
     def drive(self) -> int:
-        return project(self.root, Scripted(edit)).drive(REF).exit_code
+        return project(self.root, Scripted(edit)).run(REF).exit_code
 
     def check_ended(self) -> None:
         assert edited(self.root) == ["round-1-notes-1.md.txt", "round-1-notes-2.md.txt"]
@@ -136,7 +136,7 @@ class Some(Edits):
         start(self.root, auto=True, width=3, edits=True, branch="work")
 
     def drive(self) -> int:
-        return project(self.root, Scripted(some_edit)).drive(REF).exit_code
+        return project(self.root, Scripted(some_edit)).run(REF).exit_code
 
     def check_ended(self) -> None:
         assert edited(self.root) == ["round-1-notes-1.md.txt", "round-1-notes-3.md.txt"]
@@ -176,7 +176,7 @@ class CheckedOut(Edits):
         start(self.root, auto=True, width=2, edits=True, branch="main")
 
     def drive(self) -> int:
-        return project(self.root, Scripted(large_edit)).drive(REF).exit_code
+        return project(self.root, Scripted(large_edit)).run(REF).exit_code
 
     def check_ended(self) -> None:
         whole = [f"{n}\n" for n in range(MANY)]
@@ -217,7 +217,7 @@ class Unchanged(Some):
         start(self.root, auto=True, width=1, edits=True, branch="work")
 
     def drive(self) -> int:
-        return project(self.root, Scripted(lambda _: "Nothing to do.\n")).drive(REF).exit_code
+        return project(self.root, Scripted(lambda _: "Nothing to do.\n")).run(REF).exit_code
 
     def check_ended(self) -> None:
         assert len(git(self.root, "ls-tree", "-r", "--name-only", "work").split()) == 100
@@ -253,7 +253,7 @@ class Repaired(Edits):
         start(self.root, auto=True, width=1, edits=True, branch="work")
 
     def drive(self) -> int:
-        return project(self.root, Scripted(self.repaired)).drive(REF).exit_code
+        return project(self.root, Scripted(self.repaired)).run(REF).exit_code
 
     @staticmethod
     def repaired(request: Request) -> str:
@@ -291,7 +291,7 @@ def test_a_repository_inside_an_edit_is_a_failed_try_whose_words_the_agent_gets(
     git(root, "branch", "work")
     start(root, auto=True, width=1, edits=True, branch="work")
     agent = Scripted(partial(nests, until=1))
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert len(agent.seen) == 3
     assert git(root, "ls-tree", "-r", "--name-only", "work").split() == ["README.md", "made/README.md"]
 
@@ -300,18 +300,18 @@ def test_a_repository_inside_an_edit_that_stays_ends_in_a_failure_that_says_what
     git(root, "branch", "work")
     start(root, auto=True, width=1, edits=True, branch="work")
     agent = Scripted(partial(nests, until=9))
-    report = project(root, agent).drive(REF)
+    report = project(root, agent).run(REF)
     assert report.stopped is Stopped.FAILED
     assert len(agent.seen) == 2
     assert "round-1/notes/1.md failed 2 times" in report.message
     advice = re.search(r"rm -rf (\S+)/made/.git", report.message)
     assert advice is not None
     assert (Path(advice[1]) / "made/README.md").is_file(), "the agent's work is where the message says"
-    assert project(root, agent).drive(REF).stopped is Stopped.FAILED
+    assert project(root, agent).run(REF).stopped is Stopped.FAILED
     assert len(agent.seen) == 2, "without a word of the person nobody is asked again"
     subprocess.run(advice[0], shell=True, check=True)
     last = Scripted(lambda _: "It is all there.\n")
-    assert project(root, last).drive(REF, retry=True).exit_code == 0
+    assert project(root, last).run(REF, retry=True).exit_code == 0
     assert "made/README.md" in git(root, "ls-tree", "-r", "--name-only", "work").split()
     assert [r.action for r in last.seen if "notes" in r.action] == [], "what the person fixed is taken"
 
@@ -319,9 +319,9 @@ def test_a_repository_inside_an_edit_that_stays_ends_in_a_failure_that_says_what
 def test_an_edit_that_nobody_fixed_goes_back_to_its_agent_when_a_person_goes_on(root):
     git(root, "branch", "work")
     start(root, auto=True, width=1, edits=True, branch="work")
-    assert project(root, Scripted(partial(nests, until=9))).drive(REF).stopped is Stopped.FAILED
+    assert project(root, Scripted(partial(nests, until=9))).run(REF).stopped is Stopped.FAILED
     last = Scripted(partial(nests, until=2))
-    assert project(root, last).drive(REF, retry=True).exit_code == 0
+    assert project(root, last).run(REF, retry=True).exit_code == 0
     assert [r.attempt for r in last.seen if "notes" in r.action] == [3]
 
 
@@ -337,14 +337,14 @@ def test_an_edit_that_git_would_not_take_is_kept_and_taken_later_without_asking_
         return "Done.\n"
 
     agent = Scripted(write)
-    report = project(root, agent).drive(REF)
+    report = project(root, agent).run(REF)
     assert report.stopped is Stopped.FAILED
     assert "data.txt" in report.message
     assert (root / "data.txt").read_text() == "theirs\n"
     assert len(agent.seen) == 1
     (root / "data.txt").unlink()
     again = Scripted(write)
-    assert project(root, again).drive(REF).exit_code == 0
+    assert project(root, again).run(REF).exit_code == 0
     assert [r.action for r in again.seen] == ["final.md"]
     assert (root / "data.txt").read_text() == "ours\n"
 
@@ -356,13 +356,13 @@ def test_a_working_copy_that_cannot_be_made_is_no_attempt_of_the_agent(root):
     (root / ".git/worktrees").write_text("in the way\n")
     agent = Scripted(edit)
     for _ in range(3):
-        report = project(root, agent).drive(REF)
+        report = project(root, agent).run(REF)
         assert report.stopped is Stopped.FAILED
         assert "worktree" in report.message
         assert "times" not in report.message
     assert agent.seen == []
     (root / ".git/worktrees").unlink()
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert len(edited(root)) == 1
 
 
@@ -374,7 +374,7 @@ def test_a_set_up_that_fails_is_no_attempt_of_the_agent(root):
     settings.write_text(before + '[project]\nsetup = "echo no network; exit 3"\n')
     agent = Scripted(edit)
     for _ in range(3):
-        assert "no network" in project(root, agent).drive(REF).message
+        assert "no network" in project(root, agent).run(REF).message
     settings.write_text(before + '[project]\nsetup = "true"\n')
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert len(agent.seen) == 2

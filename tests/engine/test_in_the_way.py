@@ -73,10 +73,10 @@ def shown(root: Path) -> dict[str, bytes]:
 
 def driven(root: Path, agent: Scripted, *, retry: bool = False) -> Report:
     """To the decision, and to the end."""
-    report = project(root, agent).drive(REF, retry=retry)
+    report = project(root, agent).run(REF, retry=retry)
     if project(root).waiting(REF):
         project(root).decide(REF, "approve")
-        report = project(root, agent).drive(REF, retry=retry)
+        report = project(root, agent).run(REF, retry=retry)
     return report
 
 
@@ -113,7 +113,7 @@ def test_while_a_driver_runs_it_ends_as_if_nothing_had_happened(root, tmp_path, 
 @pytest.mark.parametrize(("path", "kind"), CASES)
 def test_at_rest_the_next_run_ends_as_if_nothing_had_happened(root, tmp_path, calm, path, kind):
     session, outside = root / REF.folder, tmp_path / "outside"
-    assert project(root).drive(REF).exit_code == 3
+    assert project(root).run(REF).exit_code == 3
     put(spot(session, path), kind, outside)
     project(root).summary(REF)
     if (path, kind) == ("state.json", "file"):  # a document that nobody can read is not ours to replace
@@ -155,7 +155,7 @@ def test_while_a_driver_runs_a_file_that_may_not_be_read_is_put_back(root, tmp_p
 
 @pytest.mark.parametrize("path", UNREADABLE)
 def test_at_rest_a_file_that_may_not_be_read_is_named_and_left_alone(root, calm, path):
-    assert project(root).drive(REF).exit_code == 3
+    assert project(root).run(REF).exit_code == 3
     place = spot(root / REF.folder, path)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.touch()
@@ -232,7 +232,7 @@ def test_it_is_said_in_the_view_in_the_journal_and_in_status(root, tmp_path):
             put(run_of(session) / "lease", "folder with a file", tmp_path)
         return f"An answer to {request.action}.\n"
 
-    assert project(root, Scripted(answer)).drive(REF).exit_code == 3
+    assert project(root, Scripted(answer)).run(REF).exit_code == 3
     (problem,) = project(root).summary(REF).problems
     assert (problem.rule, problem.file) == ("document-restored", ".rondel/lease")
     assert "a folder was there" in problem.message

@@ -23,7 +23,7 @@ class Rounds(Trial):
 
     def drive(self) -> int:
         here = project(self.root)
-        while (code := here.drive(REF).exit_code) == 3:
+        while (code := here.run(REF).exit_code) == 3:
             for question in here.waiting(REF):
                 here.decide(REF, "reject" if "round-1" in question.path else "approve", path=question.path)
         return code

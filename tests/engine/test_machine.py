@@ -66,7 +66,7 @@ def drive_with(root: Path, refuse: int, number: int, agent: Scripted) -> Report 
 
     disk.point = count
     try:
-        return project(root, agent).drive(REF)
+        return project(root, agent).run(REF)
     except MachineTrouble:
         return None
 
@@ -75,7 +75,7 @@ def test_a_disk_that_refuses_from_any_moment_on_blames_nobody_and_loses_nothing(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     whole = repository(tmp_path / "whole")
     start(whole, auto=True, width=2)
-    points = len(points_of(lambda: project(whole).drive(REF)))
+    points = len(points_of(lambda: project(whole).run(REF)))
     step = 1 if SWEEP else 7
     for number in range(1, points + 1, step):
         root = repository(tmp_path / str(number))
@@ -91,7 +91,7 @@ def test_a_disk_that_refuses_from_any_moment_on_blames_nobody_and_loses_nothing(
             return report.exit_code
 
         assert in_child(work) in (0, 6), number
-        assert in_child(lambda root=root: project(root, Scripted()).drive(REF).exit_code) == 0, number
+        assert in_child(lambda root=root: project(root, Scripted()).run(REF).exit_code) == 0, number
         assert blamed(root) == [], number
         assert set(paid(root / REF.folder).values()) == {1}, f"{number}: paid twice"
         assert {p: d for p, d in asked(root / REF.folder).items() if d > 1} == {}, f"{number}: asked twice"
@@ -150,13 +150,13 @@ def test_git_without_room_for_a_worktree_is_no_attempt_and_goes_on_when_there_is
     with mounted(tmp_path / "disk", "size=2m") as small:
         (root / "rondel.toml").write_text(f'[workspaces]\nroot = "{small}"\n')
         agent = Scripted()
-        report = project(root, agent).drive(REF)
+        report = project(root, agent).run(REF)
         assert report.stopped is Stopped.MACHINE, report
         assert "free some space" in report.message
         assert agent.seen == []
         assert blamed(root) == []
         subprocess.run(["mount", "-o", "remount,size=50m", str(small)], check=True)
-        assert project(root, agent).drive(REF).exit_code == 0
+        assert project(root, agent).run(REF).exit_code == 0
     assert blamed(root) == []
 
 
@@ -164,7 +164,7 @@ def test_with_too_little_room_left_nobody_is_asked(root):
     (root / "rondel.toml").write_text("[limits]\nfree_mb_min = 1e12\n")
     start(root, auto=True, width=2)
     agent = Scripted()
-    report = project(root, agent).drive(REF)
+    report = project(root, agent).run(REF)
     assert report.stopped is Stopped.MACHINE
     assert report.exit_code == 6
     assert "limits.free_mb_min" in report.message
@@ -172,7 +172,7 @@ def test_with_too_little_room_left_nobody_is_asked(root):
     assert agent.seen == []
     assert project(root).summary(REF).waiting_for == report.message, "and status says why"
     (root / "rondel.toml").write_text("[limits]\nfree_mb_min = 0\n")
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert set(Counter(agent.actions).values()) == {1}
 
 
@@ -188,11 +188,11 @@ def test_what_fails_on_a_full_disk_is_no_failure_of_the_agent(tmp_path, setting)
             fill(full)
             return Reply(Ended.FAILED, error="I could not write my file")
 
-        report = project(root, Scripted(fails)).drive(REF)
+        report = project(root, Scripted(fails)).run(REF)
         assert report.stopped is Stopped.MACHINE
         full.unlink()
         assert blamed(root) == []
-        assert project(root, Scripted()).drive(REF).exit_code == 0
+        assert project(root, Scripted()).run(REF).exit_code == 0
 
 
 def test_checks_that_fail_on_a_full_disk_cost_no_second_answer(tmp_path):
@@ -217,7 +217,7 @@ def test_checks_that_fail_on_a_full_disk_cost_no_second_answer(tmp_path):
                         yield action
 
         def drive() -> Report:
-            return Project(root, workflows={"small": Checked()}, build=lambda _: Scripted(edit)).drive(REF)
+            return Project(root, workflows={"small": Checked()}, build=lambda _: Scripted(edit)).run(REF)
 
         assert drive().stopped is Stopped.MACHINE
         full.unlink()

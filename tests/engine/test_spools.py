@@ -61,11 +61,11 @@ def test_a_run_leaves_no_more_than_the_bound_but_for_what_it_will_go_on_with(tmp
             return Reply(Ended.PARKED, error="limit", until=until, vendor_session="s")
         return "Yes.\n"
 
-    project(root, Scripted(answer)).drive(REF)
+    project(root, Scripted(answer)).run(REF)
     left = [p.parent.name for p in (run_of(root / REF.folder) / "spool").glob("*/*")]
     assert len(left) == 1
     assert "2.md" in left[0]
-    assert project(root).drive(REF, unpark=True).exit_code == 0
+    assert project(root).run(REF, unpark=True).exit_code == 0
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path):

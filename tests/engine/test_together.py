@@ -78,7 +78,7 @@ def test_whatever_is_asked_was_on_record_before_durably(root, tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
             return ""
 
-        project(root, Scripted(answer)).drive(REF)
+        project(root, Scripted(answer)).run(REF)
 
     assert in_child(work) == -signal.SIGKILL
     (run,) = (left / "state").rglob("journal.jsonl")
@@ -105,9 +105,9 @@ def test_where_the_start_cannot_be_noted_nobody_is_asked(root, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(disk, "current", Full())
-        assert project(root, agent).drive(REF).stopped is Stopped.MACHINE
+        assert project(root, agent).run(REF).stopped is Stopped.MACHINE
     assert agent.seen == []
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     assert len(agent.seen) == len(set(agent.actions)), "nothing was asked for twice"
 
 
@@ -120,7 +120,7 @@ def test_one_step_more_takes_so_many_syncs(tmp_path, monkeypatch, at_once, syncs
         root = repository(tmp_path / str(width))
         start(root, auto=True, width=width)
         here = Project(root, workflows={"small": Unannounced()}, build=lambda _: Forgetful())
-        points = points_of(lambda: here.drive(REF, agents_max=at_once))
+        points = points_of(lambda: here.run(REF, agents_max=at_once))
         assert (root / REF.folder / "final.md").exists()
         return points.count("sync") + points.count("sync-folder")
 
@@ -138,7 +138,7 @@ def test_however_many_end_at_once_only_so_many_files_are_open(root, monkeypatch)
 
     monkeypatch.setattr(driver, "TOGETHER_MAX", 2)
     monkeypatch.setattr(files, "write_new", counted)
-    assert project(root, Forgetful()).drive(REF).exit_code == 0
+    assert project(root, Forgetful()).run(REF).exit_code == 0
     assert most == [2]
     assert notes_in(root) == {f"{n + 1}.md" for n in range(WIDTH)}
 
@@ -153,7 +153,7 @@ def test_killed_while_several_are_written_each_is_there_whole_or_asked_for_nowhe
 
     def doomed() -> None:
         die_at(number, counts=counts)
-        project(root, Forgetful()).drive(REF)
+        project(root, Forgetful()).run(REF)
 
     assert in_child(doomed) == -signal.SIGKILL
     session = root / REF.folder
@@ -162,7 +162,7 @@ def test_killed_while_several_are_written_each_is_there_whole_or_asked_for_nowhe
     for name in notes_in(root):
         assert (session / "round-1/notes" / name).read_text() == f"An answer to round-1/notes/{name}.\n"
     again = Forgetful()
-    assert project(root, again).drive(REF).exit_code == 0
+    assert project(root, again).run(REF).exit_code == 0
     assert [a for a in again.actions if "round-1/notes" in a] == []
     assert not list(session.rglob(".rondel-tmp-*"))
 
@@ -179,7 +179,7 @@ def test_a_person_who_writes_one_of_them_in_the_last_moment_loses_nothing(root, 
 
     with monkeypatch.context() as patched:
         patched.setattr(disk, "current", Busy())
-        assert project(root).drive(REF).exit_code == 0
+        assert project(root).run(REF).exit_code == 0
     aside = root / REF.folder / ".rondel/aside"
     texts = [theirs.read_text(), *(p.read_text() for p in aside.iterdir())]
     assert "Mine.\n" in texts
@@ -188,7 +188,7 @@ def test_a_person_who_writes_one_of_them_in_the_last_moment_loses_nothing(root, 
 
 def test_a_try_without_a_program_leaves_one_file_and_no_folder(root):
     agent = Forgetful()
-    assert project(root, agent).drive(REF).exit_code == 0
+    assert project(root, agent).run(REF).exit_code == 0
     found = list((run_of(root / REF.folder) / "spool").iterdir())
     assert len(found) == len(agent.seen)
     assert all(p.is_file() for p in found)
@@ -199,5 +199,5 @@ def test_a_try_without_a_program_leaves_one_file_and_no_folder(root):
 
 def test_those_files_stay_within_the_bound_too(root, monkeypatch):
     monkeypatch.setattr(spools, "SPOOLS_MAX", 0)
-    assert project(root, Forgetful()).drive(REF).exit_code == 0
+    assert project(root, Forgetful()).run(REF).exit_code == 0
     assert list((run_of(root / REF.folder) / "spool").iterdir()) == []

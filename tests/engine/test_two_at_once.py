@@ -159,7 +159,7 @@ def test_of_what_several_terminals_ask_for_at_once_what_was_not_refused_is_there
 def test_of_several_who_answer_one_question_at_once_one_does(tmp_path):
     root = repository(tmp_path / "repo")
     start(root, width=1)
-    assert project(root).drive(REF).exit_code == 3
+    assert project(root).run(REF).exit_code == 3
 
     def answer(number: int) -> int:
         try:
@@ -211,6 +211,6 @@ def test_a_driver_that_was_replaced_ends_what_it_began_and_writes_nothing_more(t
     agent = Patient(answer)
     agent.slow = not answers
     with pytest.raises(LostLease):
-        project(root, agent).drive(REF)
+        project(root, agent).run(REF)
     assert {name: (run_of(root / REF.folder) / name).read_bytes() for name in before} == before
     assert not (root / REF.folder / "round-1").exists()

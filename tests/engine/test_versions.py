@@ -10,7 +10,6 @@ from harness import REF, project, repository, start
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rondel.engine import control
 from rondel.errors import NewerFile
 from rondel.model.changes import Edit
 from rondel.model.summary import Status
@@ -41,13 +40,13 @@ def test_a_document_of_a_newer_version_is_neither_driven_nor_written(root, name)
     agent = Scripted()
     words = rf"{name} is of a newer version .*upgrade Rondel"
     with pytest.raises(NewerFile, match=words):
-        project(root, agent).drive(REF)
+        project(root, agent).run(REF)
     with pytest.raises(NewerFile, match=words):
         project(root, agent).change(REF, [Edit("state.json", lambda d: {**d, "x": 1})])
     with pytest.raises(NewerFile, match=words):
         project(root, agent).ask_for(REF, {"width": 2})
     with pytest.raises(NewerFile, match=words):
-        project(root, agent).control(REF, control.Word.PAUSE)
+        project(root, agent).pause(REF)
     assert agent.seen == []
     assert content(root / REF.folder) == before
     summary = project(root).summary(REF)
@@ -66,7 +65,7 @@ def test_a_journal_of_a_newer_version_is_not_gone_on_with(root):
     (run / "journal.jsonl").write_text('{"kind": "driver", "schema_version": 2}\n')
     agent = Scripted()
     with pytest.raises(NewerFile, match=r"its journal is of a newer version .*upgrade Rondel"):
-        project(root, agent).drive(REF)
+        project(root, agent).run(REF)
     assert agent.seen == []
     assert (run / "journal.jsonl").read_text() == '{"kind": "driver", "schema_version": 2}\n'
 
@@ -74,7 +73,7 @@ def test_a_journal_of_a_newer_version_is_not_gone_on_with(root):
 @pytest.mark.parametrize("version", [1, 0, -1, True, "2", None, 1.5, [3]])
 def test_a_version_that_is_known_or_none_stops_nobody(root, version):
     put(root, "state.json", version)
-    assert project(root, Scripted()).drive(REF).exit_code == 0
+    assert project(root, Scripted()).run(REF).exit_code == 0
 
 
 def test_a_document_that_becomes_newer_under_a_driver_is_not_written(root):
@@ -85,7 +84,7 @@ def test_a_document_that_becomes_newer_under_a_driver_is_not_written(root):
         return f"An answer to {request.action}.\n"
 
     with pytest.raises(NewerFile):
-        project(root, Scripted(answer)).drive(REF)
+        project(root, Scripted(answer)).run(REF)
     assert json.loads(seen[0].read_text())["schema_version"] == 7
 
 

@@ -17,8 +17,7 @@ from rondel.model.outcomes import Ended
 from rondel.project import Project
 from rondel.testing.kills import Trial, killed_and_resumed, undisturbed
 from rondel.testing.scripted import Scripted
-from rondel.workflows.feature import start_feature
-from rondel.workflows.feature.files import update_phase_state
+from rondel.workflows.feature.files import start_feature, update_phase_state
 from rondel.workflows.feature.lint import lint_meta
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature
@@ -53,7 +52,7 @@ class Phases(Trial):
 
     def drive(self) -> int:
         project = Project(self.root, workflows={"feature": Feature()}, build=lambda _: Scripted(self.answer))
-        return project.drive(self.ref).exit_code
+        return project.run(self.ref).exit_code
 
     def check_killed(self) -> None:
         half = json.loads((self.session / ".meta.json").read_text())

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.workflows.feature import lint_file, start_feature
-from rondel.workflows.feature.files import repair_meta
+from rondel.workflows.feature.files import lint_file, repair_meta, start_feature
 from rondel.workflows.feature.lint import lint, lint_meta, without_stray_brace
 from rondel.workflows.feature.stamps import merge_phase
 from rondel.workflows.feature.workflow import Feature

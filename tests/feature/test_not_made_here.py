@@ -12,7 +12,7 @@ from rondel.agents.base import Request
 from rondel.engine import driver
 from rondel.project import Project
 from rondel.testing.scripted import Scripted, run_of
-from rondel.workflows.feature import start_feature
+from rondel.workflows.feature.files import start_feature
 
 AT = "2026-11-15T12:00:00+00:00"
 STAMPING = """
@@ -126,7 +126,7 @@ def test_a_stamp_that_the_driver_has_not_seen_yet_is_put_aside_and_the_phase_is_
 
     here = Project(root, build=lambda _: Scripted(answer))
     here.begin(ref, new=True)
-    assert here.drive(ref).exit_code == 0
+    assert here.run(ref).exit_code == 0
     (aside,) = (root / ref.folder / ".rondel/aside").glob(".meta.json.damaged-*")
     assert json.loads(aside.read_text())["phases"]["specify"]["completed"].startswith("2099")
     record = meta(root)["phases"]["specify"]

@@ -12,8 +12,8 @@ from turning import APPROVED, BLOCKED
 from rondel.agents.base import Request
 from rondel.project import Project
 from rondel.testing.scripted import Scripted
-from rondel.workflows.feature import layout, start_feature
-from rondel.workflows.feature.files import update_phase_state
+from rondel.workflows.feature import layout
+from rondel.workflows.feature.files import start_feature, update_phase_state
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature
 from support.words import SWEPT, Story, tell
@@ -55,7 +55,7 @@ class Phases(Story):
         path = self.session / f".rondel/request-{number}.json"
         if not path.exists():
             path.write_text(json.dumps(request))
-        assert self.project.drive(self.ref).exit_code == 0
+        assert self.project.run(self.ref).exit_code == 0
 
     def drive(self) -> None:
         self.ask(2, command="run", until=self.second)

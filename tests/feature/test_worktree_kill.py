@@ -9,7 +9,7 @@ from scratch import git
 
 from rondel.engine.look import DiskReader
 from rondel.errors import GitError
-from rondel.project import now
+from rondel.project.repository import now
 from rondel.testing.faults import die_anywhere_at, in_child
 from rondel.workflows.feature import worktrees
 from support.kills import points

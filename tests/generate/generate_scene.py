@@ -15,7 +15,7 @@ from rondel.agents.base import Reply, Request
 from rondel.model.workflow import SessionRef
 from rondel.project import Project
 from rondel.testing.scripted import Scripted
-from rondel.workflows.generate.files import GenerateOptions, start
+from rondel.workflows.generate.files import GenerateOptions, create
 from rondel.workflows.generate.read import State
 from rondel.workflows.generate.workflow import Generate
 
@@ -73,8 +73,16 @@ def begin(
 ) -> SessionRef:
     """A session; without other words every gate is open."""
     given = {"with_tests": True, "request": {"auto": True}, **wish}
+    request = given.pop("request")
     here = Project(root, workflows={"generate": Generate()})
-    return start(root, GenerateOptions(profile, context, **given), at=AT, admits=lambda _: True, ask=here.ask)
+    return create(
+        root,
+        GenerateOptions(profile, context, **given),
+        at=AT,
+        admits=lambda _: True,
+        ask=here.ask,
+        request=request,
+    )
 
 
 class Scene:
@@ -95,7 +103,7 @@ class Scene:
         self.folder = self.root / self.ref.folder
 
     def drive(self, **options: object):
-        return self.project.drive(self.ref, **options)
+        return self.project.run(self.ref, **options)
 
     def change(self, changes) -> None:
         self.project.change(self.ref, changes)

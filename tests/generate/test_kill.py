@@ -47,7 +47,7 @@ class Cycles(Trial):
 
     def drive(self) -> int:
         here = project(self.root, Scripted(self.answer))
-        while (code := here.drive(self.ref).exit_code) == 3:
+        while (code := here.run(self.ref).exit_code) == 3:
             for question in here.waiting(self.ref):
                 first = "prompt-1" in question.path and "iteration-1" in question.path
                 here.decide(self.ref, "reject" if first else "approve", path=question.path, comment="shorter")

@@ -122,7 +122,7 @@ def test_every_state_opens_shows_and_can_be_driven_to_its_end(state, tmp_path):
     assert found.state == before
     assert found.problems == ()
     for _ in range(20):
-        report = here.drive(REF)
+        report = here.run(REF)
         if report.exit_code != 3:
             break
         here.decide(REF, "approve")
@@ -154,7 +154,7 @@ def test_a_complete_session_stays_to_the_byte(tmp_path):
     put(root, COMPLETE)
     before = (root / REF.folder / "session.json").read_bytes()
     here = project(root, Scripted(answer))
-    assert here.drive(REF).stopped is Stopped.COMPLETED
+    assert here.run(REF).stopped is Stopped.COMPLETED
     assert (root / REF.folder / "session.json").read_bytes() == before
 
 
@@ -162,7 +162,7 @@ def test_a_review_approved_in_v2_is_not_asked_about_again(tmp_path):
     root = repo(tmp_path / "repo")
     put(root, STATES["after a review that failed and was approved"])
     here = project(root, Scripted(answer))
-    here.drive(REF)
+    here.run(REF)
     assert (kept(root)["phase"], kept(root)["stage"], kept(root)["current_iteration"]) == (
         "revise",
         "prompt",
@@ -255,7 +255,7 @@ def test_what_rondel_completed_of_a_v2_session_is_its_own(tmp_path):
     put(root, STATES["at the plan's prompt"])
     here = project(root, Scripted(answer))
     for _ in range(20):
-        if here.drive(REF).exit_code != 3:
+        if here.run(REF).exit_code != 3:
             break
         here.decide(REF, "approve")
     assert (here.summary(REF).status, here.summary(REF).foreign) == (Status.COMPLETED, ())
@@ -265,9 +265,9 @@ def test_a_status_that_an_agent_wrote_into_a_v2_session_under_way_is_not_rondels
     root = repo(tmp_path / "repo")
     put(root, STATES["at the plan's prompt"])
     here = project(root, Scripted(answer))
-    assert here.drive(REF).exit_code == 3
+    assert here.run(REF).exit_code == 3
     here.decide(REF, "approve")
-    assert here.drive(REF).exit_code == 3
+    assert here.run(REF).exit_code == 3
     path = root / REF.folder / "session.json"
     path.write_text(json.dumps({**kept(root), "status": "success", "phase": "complete"}))
     assert (here.summary(REF).status, here.summary(REF).foreign) == (Status.COMPLETED, ("domain",))

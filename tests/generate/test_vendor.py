@@ -12,7 +12,7 @@ from harness import git
 from modelserver import toml_tables, vendor_config
 from rondel.engine.driver import Stopped
 from rondel.project import Project
-from rondel.workflows.generate.files import GenerateOptions, start
+from rondel.workflows.generate.files import GenerateOptions, create
 from vendors.quarantine import no_network
 from vendors.rig import DEAD_PROXY, program_or_skip
 
@@ -52,12 +52,10 @@ def go_through(kind, cut_off, tmp_path, model_server, scope):
     (root / "rondel.toml").write_text(toml_tables({"it": table}) + '[roles]\ndefault = "it"\n')
     git(root, "add", "-A")
     git(root, "commit", "-qm", "settings")
-    wish = GenerateOptions(
-        "jpa-mt", FULL | {"scope": scope}, with_tests=scope == "full", request={"auto": True}
-    )
-    ref = start(root, wish, at=AT)
+    wish = GenerateOptions("jpa-mt", FULL | {"scope": scope}, with_tests=scope == "full", auto=True)
+    ref = create(root, wish, at=AT)
     project = Project.find(root)
-    report = project.drive(ref)
+    report = project.run(ref)
     assert report.stopped is Stopped.COMPLETED, report.message
     return project, ref
 

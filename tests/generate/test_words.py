@@ -47,14 +47,14 @@ class Retried(Story):
         self.project = project(self.root, self.agent)
 
     def drive(self) -> None:
-        assert self.project.drive(self.ref).exit_code in ENDS
+        assert self.project.run(self.ref).exit_code in ENDS
 
     def more(self) -> None:
         state = self.project.state(self.ref)
         if state.views[0].cycle.current_iteration == 1:
             changes = transitions.retry(state, "domain", WorkflowPhase.PLAN, "again", datetime.now(UTC))
             self.project.change(self.ref, changes)
-        assert self.project.drive(self.ref, retry=True).exit_code in ENDS
+        assert self.project.run(self.ref, retry=True).exit_code in ENDS
 
 
 @SWEPT

@@ -11,12 +11,13 @@ from rondel.agents.base import Reply, Request
 from rondel.engine.look import DiskReader
 from rondel.engine.report import Report
 from rondel.model.workflow import Given
-from rondel.project import Project, now
+from rondel.project import Project
+from rondel.project.repository import now
 from rondel.testing import kills
 from rondel.testing.scripted import Answer, Scripted
 from rondel.workflows.review import files
 from rondel.workflows.review.read import ReviewState
-from rondel.workflows.review.request import ReviewOptions
+from rondel.workflows.review.request import ResolvedOptions
 from rondel.workflows.review.workflow import Review
 from support import repos
 from support.repos import commit as commit
@@ -39,7 +40,7 @@ def feature_branch(folder: Path) -> Path:
 
 
 def look(root: Path) -> DiskReader:
-    return DiskReader(root, now, own_paths=Project(root)._own_paths)
+    return DiskReader(root, now, own_paths=Project(root)._repository.own_paths)
 
 
 def finding(title: str, **fields: object) -> dict[str, object]:
@@ -111,13 +112,13 @@ def project_of(root: Path, agent: Scripted, kind_of: Callable[[str], str] = fake
 
 
 def open_review(root: Path, **options: object) -> files.Opened:
-    return files.start(root, look(root), ReviewOptions(**{"kind_of": fake, **options}))
+    return files.open_round(root, look(root), ResolvedOptions(**{"kind_of": fake, **options}))
 
 
 def run_review(root: Path, agent: Scripted, **options: object) -> tuple[Report, ReviewState]:
     """Open a round, or resume one, and drive it to its end."""
     opened = open_review(root, **options)
-    report = project_of(root, agent, options.get("kind_of", fake)).drive(opened.ref, retry=opened.resumed)
+    report = project_of(root, agent, options.get("kind_of", fake)).run(opened.ref, retry=opened.resumed)
     return report, files.state_of(root, opened.ref)
 
 

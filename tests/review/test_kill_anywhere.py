@@ -16,7 +16,7 @@ from rondel.errors import NothingToDo
 from rondel.testing.kills import Trial, killed_and_resumed, timeless, undisturbed
 from rondel.testing.scripted import run_of
 from rondel.workflows.review import files
-from rondel.workflows.review.request import ReviewOptions
+from rondel.workflows.review.request import ResolvedOptions
 from support.kills import swept
 
 TEAM = "principal:2,quality:2,security:2"
@@ -33,8 +33,8 @@ def answers(request):
 
 def run_review(root: Path) -> int:
     """What `rondel review` does: the number of the round that it completed."""
-    opened = files.start(root, look(root), ReviewOptions(team=TEAM, kind_of=lambda _: "fake"))
-    assert project_of(root, panel(answers)).drive(opened.ref, agents_max=6).exit_code == 0
+    opened = files.open_round(root, look(root), ResolvedOptions(team=TEAM, kind_of=lambda _: "fake"))
+    assert project_of(root, panel(answers)).run(opened.ref, agents_max=6).exit_code == 0
     state = files.state_of(root, opened.ref)
     assert state.is_complete
     return state.at.number

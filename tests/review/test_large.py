@@ -14,15 +14,15 @@ SCRIPT = textwrap.dedent(
     import json, resource, sys
     from pathlib import Path
     sys.path[:0] = sys.argv[2:]
-    from rondel.workflows.review.request import ReviewOptions
+    from rondel.workflows.review.request import ResolvedOptions
     from review_support import files, project_of, look, panel, review
 
     root = Path(sys.argv[1])
     agent = panel(lambda _: review())
     settings = {"prompt_max": 50_000}
-    options = ReviewOptions(team="quality:2", kind_of=lambda _: "fake", settings=settings)
-    opened = files.start(root, look(root), options)
-    report = project_of(root, agent).drive(opened.ref)
+    options = ResolvedOptions(team="quality:2", kind_of=lambda _: "fake", settings=settings)
+    opened = files.open_round(root, look(root), options)
+    report = project_of(root, agent).run(opened.ref)
     state = files.state_of(root, opened.ref)
     print(json.dumps({
         "exit": report.exit_code,

@@ -276,7 +276,7 @@ def test_an_empty_round_made_by_hand_is_an_unfinished_round(feature):
     state = one_round(feature, WRONG)
     commit(feature, {"app.py": FIXED})
     (feature / state.ref.folder / "rounds/round-3").mkdir()
-    report = project_of(feature, says()).drive(state.ref)
+    report = project_of(feature, says()).run(state.ref)
     state = files.state_of(feature, state.ref)
     assert report.exit_code == 0
     assert (state.at.number, state.is_complete) == (3, True)

@@ -12,7 +12,7 @@ from modelserver import Asked, FakeModel, toml_tables, vendor_config
 from rondel.project import Project
 from rondel.testing.scripted import run_of
 from rondel.workflows.review import files
-from rondel.workflows.review.request import ReviewOptions
+from rondel.workflows.review.request import ResolvedOptions
 from vendors.install import binary, selected
 
 pytestmark = pytest.mark.agents
@@ -55,11 +55,11 @@ def rig(request, feature, tmp_path):
 
 def test_a_review_with_a_real_cli(rig):
     project, model = rig
-    options = ReviewOptions(
+    options = ResolvedOptions(
         team="principal:2,security:1", kind_of=lambda role: project.config.agent_for(role).kind
     )
-    opened = files.start(project.root, project.look, options)
-    report = project.drive(opened.ref)
+    opened = files.open_round(project.root, project.look, options)
+    report = project.run(opened.ref)
     state = files.state_of(project.root, opened.ref)
     assert report.exit_code == 0, report
     assert state.reviewed == ("principal-1", "principal-2", "security-1")

@@ -52,7 +52,7 @@ class Rounds(Story):
         self.project = project_of(self.root, self.agent)
 
     def drive(self) -> None:
-        assert self.project.drive(self.ref).exit_code == 0
+        assert self.project.run(self.ref).exit_code == 0
 
     def more(self) -> None:
         if not (self.root / "AGENTS.md").exists():
@@ -61,7 +61,7 @@ class Rounds(Story):
             opened = open_review(self.root, team="quality:2", requirements="It adds.\n")
         except NothingToDo:
             return
-        assert self.project.drive(opened.ref).exit_code == 0
+        assert self.project.run(opened.ref).exit_code == 0
 
 
 @SWEPT

@@ -88,7 +88,7 @@ def test_state_json_has_the_documents_fields_and_keeps_unknown_ones(feature):
     document = json.loads(path.read_text())
     assert document["current_phase"] == "context"
     path.write_text(json.dumps({"theirs": [1], **document}))
-    project_of(feature, panel(by_type())).drive(opened.ref)
+    project_of(feature, panel(by_type())).run(opened.ref)
     after = json.loads(path.read_text())
     assert next(iter(after)) == "theirs"
     assert {
@@ -115,7 +115,7 @@ def test_state_json_says_after_each_phase_which_is_due(feature):
 
     agent = panel(noting, guidance=noting, synthesis=noting)
     opened = open_review(feature, team="quality:1")
-    project_of(feature, agent).drive(opened.ref)
+    project_of(feature, agent).run(opened.ref)
     assert ("guidance.md", "analysis", 3) in seen
     assert ("quality-1.md", "reviews", 4) in seen
     assert ("synthesis.md", "synthesis", 7) in seen
@@ -183,7 +183,7 @@ def test_reviewers_run_in_parallel(feature):
             return await super().run(request, beat)
 
     opened = open_review(feature, team="principal:2,quality:2")
-    assert project_of(feature, Waiting(panel(by_type()).answer)).drive(opened.ref).exit_code == 0
+    assert project_of(feature, Waiting(panel(by_type()).answer)).run(opened.ref).exit_code == 0
 
 
 def test_the_prompts_have_the_diff_the_standards_the_requirements_and_the_guidance(feature):
@@ -296,7 +296,7 @@ def test_another_reviewers_file_is_adopted(feature):
     theirs = feature / opened.ref.folder / "rounds/round-1/reviews/architect-1.md"
     theirs.write_text(review(WRONG))
     agent = panel(by_type())
-    project_of(feature, agent).drive(opened.ref)
+    project_of(feature, agent).run(opened.ref)
     state = files.state_of(feature, opened.ref)
     assert state.meta["verdict"] == "REQUEST CHANGES"
     assert theirs.read_text() == review(WRONG)
@@ -499,7 +499,7 @@ def test_the_plan_asks_the_whole_team_at_once(feature):
     opened = open_review(feature, team="principal:3,quality:3")
     agent = panel(by_type())
     agent.answer = lambda r: Reply(Ended.PARKED, until=LATER) if "/reviews/" in r.action else "words"
-    project_of(feature, agent).drive(opened.ref)
+    project_of(feature, agent).run(opened.ref)
     due = [a for a in Review().plan(files.state_of(feature, opened.ref)) if isinstance(a, Ask)]
     assert len(due) == 6
 

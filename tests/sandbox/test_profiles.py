@@ -20,7 +20,7 @@ from rondel.agents import workers
 from rondel.errors import RondelError, UsageError
 from rondel.project import Project
 from rondel.sandbox.box import holds
-from rondel.workflows.generate.files import GenerateOptions, start
+from rondel.workflows.generate.files import GenerateOptions, create
 from rondel.workflows.generate.models import CycleConfig, WorkflowPhase
 from rondel.workflows.generate.profiles.base import CycleContext, LazyFiles, PromptPlan, WorkflowProfile
 from rondel.workflows.generate.profiles.discover import load_profile
@@ -72,7 +72,7 @@ def asked(project: Project) -> WorkflowProfile:
 
 
 def printed(project: Project) -> str:
-    (spool,) = project._own_work_folder.glob("workers/profile-mine-*/out")
+    (spool,) = project.running.own_work_folder.glob("workers/profile-mine-*/out")
     return spool.read_text()
 
 
@@ -88,7 +88,7 @@ def attempts(world: dict, project: Project, names: list[str]) -> dict[str, str]:
         "return PromptPlan(json.dumps(inside.main(told['world'], told['names'])))",
     )
     shutil.copy(Path(__file__).with_name("inside.py"), folder)
-    spool = str(project._own_work_folder / "workers/profile-mine-1")
+    spool = str(project.running.own_work_folder / "workers/profile-mine-1")
     (folder / "told.json").write_text(json.dumps({"world": world | {"spool": spool}, "names": names}))
     return json.loads(asked(project).plan_prompt(CYCLE).text)
 
@@ -367,7 +367,7 @@ def test_a_context_that_will_not_do_is_said_in_the_profiles_words(project):
         "def plan_prompt(self, cycle):\n    return PromptPlan('x')",
     )
     with pytest.raises(UsageError, match="profile mine: no scope"):
-        start(project.root, GenerateOptions("mine", {}), admits=lambda _: True, ask=project.ask)
+        create(project.root, GenerateOptions("mine", {}), admits=lambda _: True, ask=project.ask)
 
 
 def test_only_showing_a_profile_starts_nothing(project):
@@ -380,7 +380,7 @@ def test_only_showing_a_profile_starts_nothing(project):
         check=False,
     )
     assert "a program of this repository" in done.stdout
-    assert not (project._own_work_folder / "workers").exists()
+    assert not (project.running.own_work_folder / "workers").exists()
 
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)

@@ -433,7 +433,7 @@ ALLOWED = {
     # texts that come with Rondel; folders that a demo has just made; profiles that were consented to
     **dict.fromkeys(
         (
-            *("cli/demo.py", "cli/demo_generate.py", "cli/demo_review.py", "workflows/generate/commands.py"),
+            *("cli/demo.py", "workflows/generate/commands.py"),
             *("cli/main.py", "plugin/__main__.py", "plugin/commands.py", "workflows/task/working.py"),
             *("workflows/feature/prompt.py", "workflows/review/prompting.py", "workflows/review/request.py"),
             *("workflows/generate/steps.py", "workflows/generate/profiles/markdown.py"),

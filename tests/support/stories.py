@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 from unittest import mock
 
-from rondel.cli import demo_generate
+from rondel.cli import demo
 from rondel.cli.main import main
 from rondel.model.workflow import SessionRef
 from rondel.project import Project
@@ -44,7 +44,7 @@ BEGIN: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "generate": (
         (
             *("generate", "init", "python-service", "--auto", "--with-tests"),
-            *(word for key, value in demo_generate.CONTEXT.items() for word in ("-c", f"{key}={value}")),
+            *(word for key, value in demo.CONTEXT.items() for word in ("-c", f"{key}={value}")),
         ),
     ),
 }
@@ -63,7 +63,7 @@ _SHA = re.compile(rb"\b(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})\b")
 def script(workflow: str, seconds: float) -> dict[str, object]:
     """What the scripted agent says, thinking for so long each time."""
     if workflow == "generate":
-        rules = demo_generate._answers()
+        rules = demo.answers()
     elif workflow == "review":
         rules = [{"role": "review.*", "reply": "[]"}]
     else:

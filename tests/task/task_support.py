@@ -91,7 +91,7 @@ def project(root: Path, agent: Scripted | None = None) -> Project:
 
 def session(root: Path, tasks: list[dict], topic: str = "The topic") -> SessionRef:
     """A session on disk with these tasks."""
-    ref = files.start(root, topic)
+    ref = files.create(root, topic)
     for one in tasks:
         (root / ref.folder / ".task" / f"{one['id']}.json").write_text(json.dumps(one, indent=2))
     return ref
@@ -114,12 +114,12 @@ def run(
     **more: object,
 ) -> Report:
     here.ask_for(ref, {"kind": "run", "target": "main", "checks": checks, "tasks": list(only), **more})
-    return here.drive(ref, agents_max=jobs)
+    return here.run(ref, agents_max=jobs)
 
 
 def allow_all(root: Path, ref: SessionRef) -> None:
     found = waiting_in(files.state_of(root, ref).tasks.values(), frozenset())
-    Project(root).allow({one.digest: one.command for one in found})
+    Project(root).trust.allow({one.digest: one.command for one in found})
 
 
 def statuses(root: Path, ref: SessionRef) -> dict[str, str]:

@@ -135,7 +135,7 @@ def test_a_run_says_what_it_does_not_believe(root):
 
     here = project(root, Scripted(seconds=0.01))
     here.ask_for(ref, {"kind": "run", "target": "main", "checks": "", "tasks": []})
-    here.drive(ref, view=View())
+    here.run(ref, view=View())
     assert ("problem", ".task/IMPL-1.json") in said
 
 

@@ -196,10 +196,10 @@ def test_manual_intervention_waits_until_a_person_says_go_on_skip_or_fail(
     ref = with_steps(root, step(COUNTING.format(log=log, wanted=2), on_error="manual_intervention"))
     here = project(root)
     assert run(here, ref).exit_code == 3
-    assert here.drive(ref).exit_code == 3
+    assert here.run(ref).exit_code == 3
     assert len(log.read_text().split()) == 1
     here.decide(ref, answer)
-    assert here.drive(ref).exit_code == (1 if answer == "fail" else 0)
+    assert here.run(ref).exit_code == (1 if answer == "fail" else 0)
     assert statuses(root, ref) == {"IMPL-1": status}
     assert len(log.read_text().split()) == tries
 
@@ -277,7 +277,7 @@ def test_unallowed_commands_never_run_and_the_run_says_which_waits(root, tmp_pat
     assert statuses(root, ref) == {"IMPL-1": "pending", "IMPL-2": "completed"}
     assert not mark.exists()
     allow_all(root, ref)
-    assert here.drive(ref).exit_code == 0
+    assert here.run(ref).exit_code == 0
     assert mark.exists()
 
 

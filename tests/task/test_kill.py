@@ -88,7 +88,7 @@ class Six(Trial):
         here = project(self.root, Scripted(answer, seconds=0.03))
         if not here.state(self.ref).request.kind:
             here.ask_for(self.ref, {"kind": "run", "target": "main", "checks": CHECKS})
-        return here.drive(self.ref, agents_max=3, retry=True).exit_code
+        return here.run(self.ref, agents_max=3, retry=True).exit_code
 
     def shown(self) -> dict[str, object]:
         return {**statuses(self.root, self.ref), **dict.fromkeys(content(self.session), "there")}

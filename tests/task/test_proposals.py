@@ -26,7 +26,7 @@ def ask(root, ref, answers, **request):
     texts = iter(answers)
     here = project(root, Scripted(lambda _: next(texts)))
     here.ask_for(ref, request)
-    return here.drive(ref)
+    return here.run(ref)
 
 
 def load(root, ref, task_id: str) -> dict:
@@ -95,7 +95,7 @@ def test_a_bad_plan_is_sent_back_once_with_what_is_wrong_and_writes_nothing(root
     agent = Scripted(lambda _: answer)
     here = project(root, agent)
     here.ask_for(ref, {"kind": "plan", "text": "x"})
-    assert here.drive(ref).exit_code == 1
+    assert here.run(ref).exit_code == 1
     assert "cannot be used" in agent.seen[1].prompt
     assert statuses(root, ref) == {"IMPL-7": "pending"}
 
@@ -117,7 +117,7 @@ def test_the_planner_cannot_mark_its_tasks_as_done_or_give_them_permissions(root
     assert statuses(root, ref) == {"IMPL-1": "pending"}
     here = project(root)
     here.ask_for(ref, {"kind": "run", "target": "main"})
-    assert here.drive(ref).exit_code == 3
+    assert here.run(ref).exit_code == 3
 
 
 def test_a_breakdown_fills_inherited_and_shared_context_from_the_parent(root):
@@ -186,7 +186,7 @@ def test_a_replan_replaces_the_definition_keeps_the_old_one_and_makes_it_due(roo
     ref = session(root, [old])
     here = project(root)
     here.ask_for(ref, {"kind": "run", "target": "main"})
-    assert here.drive(ref).exit_code == 0
+    assert here.run(ref).exit_code == 0
     before = (root / ref.folder / ".task/IMPL-1.json").read_bytes()
     answer = fenced({"title": "New", "requirements": ["better"]})
     assert ask(root, ref, [answer], kind="replan", task_id="IMPL-1", text="better").exit_code == 0
@@ -198,7 +198,7 @@ def test_a_replan_replaces_the_definition_keeps_the_old_one_and_makes_it_due(roo
     agent = Scripted()
     again = project(root, agent)
     again.ask_for(ref, {"kind": "run", "target": "main"})
-    assert again.drive(ref).exit_code == 0
+    assert again.run(ref).exit_code == 0
     assert len(agent.seen) == 1
     assert statuses(root, ref) == {"IMPL-1": "completed"}
 

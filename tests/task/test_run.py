@@ -185,7 +185,7 @@ def test_a_task_that_leaves_a_repository_in_its_edit_is_blocked_and_says_where_i
     assert Path(where[1], "made/README.md").is_file()
     subprocess.run(where[0], shell=True, check=True)
     again = Scripted(lambda _: REPORT)
-    assert project(root, again).drive(ref, retry=True).exit_code == 0
+    assert project(root, again).run(ref, retry=True).exit_code == 0
     assert again.seen == [], "what the person fixed is taken, and nobody is asked again"
     assert statuses(root, ref) == {"IMPL-1": "completed", "IMPL-2": "completed"}
     assert "made/README.md" in git(root, "ls-tree", "-r", "--name-only", "HEAD").split()

@@ -31,7 +31,7 @@ def document(root: Path, name: str) -> dict:
 
 
 def test_a_new_session_has_the_minimal_files_and_a_marker(root):
-    ref = files.start(root, "User Auth System", Complexity.MEDIUM)
+    ref = files.create(root, "User Auth System", Complexity.MEDIUM)
     assert ref.id == "WFS-user-auth-system"
     folder = root / ref.folder
     assert {p.name for p in folder.iterdir()} - {".rondel"} == {
@@ -52,7 +52,7 @@ def test_a_new_session_has_the_minimal_files_and_a_marker(root):
 
 
 def test_a_number_is_added_only_on_conflict(root):
-    names = [files.start(root, "Payment integration").id for _ in range(3)]
+    names = [files.create(root, "Payment integration").id for _ in range(3)]
     assert names == [
         "WFS-payment-integration",
         "WFS-payment-integration-002",
@@ -62,7 +62,7 @@ def test_a_number_is_added_only_on_conflict(root):
 
 def test_two_who_start_at_once_get_two_sessions(root):
     found: list[str] = []
-    threads = [threading.Thread(target=lambda: found.append(files.start(root, "Same").id)) for _ in range(6)]
+    threads = [threading.Thread(target=lambda: found.append(files.create(root, "Same").id)) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -75,7 +75,7 @@ def test_two_who_start_at_once_get_two_sessions(root):
     "topic", ["用户认证系统", "Система входа", "نظام", "🦊🦊", "a" * 500, "con", "../../etc"]
 )
 def test_a_topic_in_any_script_gives_a_usable_name(root, topic):
-    ref = files.start(root, topic)
+    ref = files.create(root, topic)
     assert is_safe_name(ref.id)
     assert (root / ref.folder).parent == root / ".workflow"
     assert [r.id for r in read.sessions(project(root).files(ref).__class__(root))] == [ref.id]
@@ -87,14 +87,14 @@ def test_whatever_the_topic_the_name_is_one_safe_segment(topic):
 
 
 def test_starting_another_session_pauses_the_first(root):
-    first, second = files.start(root, "One"), files.start(root, "Two")
+    first, second = files.create(root, "One"), files.create(root, "Two")
     assert files.markers(root) == [second.id]
     assert document(root, first.id)["status"] == "paused"
     assert files.active(root) == second.id
 
 
 def test_switching_is_one_step_between_one_marker_and_another(root, monkeypatch):
-    one, two = files.start(root, "One").id, files.start(root, "Two").id
+    one, two = files.create(root, "One").id, files.create(root, "Two").id
     seen: list[list[str]] = []
     before = disk.point
     monkeypatch.setattr(disk, "point", lambda *_: seen.append(files.markers(root)))
@@ -106,7 +106,7 @@ def test_switching_is_one_step_between_one_marker_and_another(root, monkeypatch)
 
 
 def test_a_death_anywhere_in_a_switch_leaves_exactly_one_active_session(root):
-    one, two = files.start(root, "One").id, files.start(root, "Two").id
+    one, two = files.create(root, "One").id, files.create(root, "Two").id
     point = 0
     while True:
         point += 1
@@ -122,7 +122,7 @@ def test_a_death_anywhere_in_a_switch_leaves_exactly_one_active_session(root):
 
 
 def test_many_who_switch_at_once_leave_one_marker(root):
-    names = [files.start(root, f"S {n}").id for n in range(4)]
+    names = [files.create(root, f"S {n}").id for n in range(4)]
     threads = [threading.Thread(target=files.switch, args=(root, n)) for n in names * 5]
     for thread in threads:
         thread.start()
@@ -132,14 +132,14 @@ def test_many_who_switch_at_once_leave_one_marker(root):
 
 
 def test_switching_to_what_is_not_there_says_what_is(root):
-    files.start(root, "One")
+    files.create(root, "One")
     with pytest.raises(UsageError, match="WFS-one"):
         files.switch(root, "WFS-nothing")
 
 
 def test_the_marker_is_the_truth_about_what_is_active(root):
-    one = files.start(root, "One")
-    files.start(root, "Two")
+    one = files.create(root, "One")
+    files.create(root, "Two")
     (root / ".workflow/.active-WFS-two").rename(root / ".workflow/.active-WFS-one")
     assert files.active(root) == one.id
     assert project(root).summary(project(root).ref("WFS-one")).status == "active"
@@ -147,7 +147,7 @@ def test_the_marker_is_the_truth_about_what_is_active(root):
 
 
 def test_pausing_takes_the_marker_away_and_resuming_brings_it_back(root):
-    ref = files.start(root, "One")
+    ref = files.create(root, "One")
     files.pause(root, ref.id)
     assert files.markers(root) == []
     assert document(root, ref.id)["status"] == "paused"
@@ -194,7 +194,7 @@ def test_a_session_upgrades_its_complexity_as_it_grows(root):
 
 
 def test_a_complexity_that_a_person_chose_higher_stays(root):
-    ref = files.start(root, "One", Complexity.COMPLEX)
+    ref = files.create(root, "One", Complexity.COMPLEX)
     files.add(root, ref, "A task")
     run(project(root), ref)
     assert document(root, ref.id)["type"] == "complex"
@@ -209,7 +209,7 @@ def test_folders_are_made_only_when_they_are_needed(root):
 
 
 def test_those_who_add_tasks_at_once_get_different_ids(root):
-    ref = files.start(root, "One")
+    ref = files.create(root, "One")
     found: list[str] = []
     threads = [threading.Thread(target=lambda: found.append(files.add(root, ref, "T"))) for _ in range(8)]
     for thread in threads:
@@ -220,7 +220,7 @@ def test_those_who_add_tasks_at_once_get_different_ids(root):
 
 
 def test_a_subtask_makes_its_parent_a_container(root):
-    ref = files.start(root, "One")
+    ref = files.create(root, "One")
     files.add(root, ref, "Parent")
     assert files.add(root, ref, "Child", parent="IMPL-1") == "IMPL-1.1"
     assert statuses(root, ref) == {"IMPL-1": "container", "IMPL-1.1": "pending"}
@@ -230,7 +230,7 @@ def test_a_subtask_makes_its_parent_a_container(root):
 
 @pytest.mark.parametrize("bad", ["../x", "/etc", "src/*"])
 def test_a_task_cannot_be_added_with_a_path_that_is_none_of_the_project(root, bad):
-    ref = files.start(root, "One")
+    ref = files.create(root, "One")
     with pytest.raises(UsageError):
         files.add(root, ref, "A task", focus_paths=[bad])
     assert statuses(root, ref) == {}
@@ -249,7 +249,7 @@ def test_doctor_finds_nothing_in_a_healthy_session(root):
 
 
 def test_a_marker_without_its_session_is_removed(root):
-    files.start(root, "One")
+    files.create(root, "One")
     os.utime(root / ".workflow/.active-WFS-one", (1, 1))
     (root / ".workflow/.active-WFS-gone").touch()
     assert files.active(root) == "WFS-one"
@@ -261,8 +261,8 @@ def test_a_marker_without_its_session_is_removed(root):
 
 
 def test_of_several_markers_the_newest_stays_and_the_others_are_paused(root):
-    files.start(root, "One")
-    files.start(root, "Two")
+    files.create(root, "One")
+    files.create(root, "Two")
     (root / ".workflow/.active-WFS-one").touch()
     os.utime(root / ".workflow/.active-WFS-one", (1, 1))
     here = project(root)

@@ -48,7 +48,7 @@ class Planned(Story):
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps({"target": "main", **request}))
-        assert self.project.drive(self.ref).exit_code == 0
+        assert self.project.run(self.ref).exit_code == 0
 
     def drive(self) -> None:
         self.ask(1, kind="run")

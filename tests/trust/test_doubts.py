@@ -19,7 +19,7 @@ from test_strangers import person
 
 from rondel.agents import roster
 from rondel.agents.base import Request
-from rondel.cli.adopt import named_or_only_foreign
+from rondel.cli.setup import named_or_only_foreign
 from rondel.errors import NothingToDo
 from rondel.model.summary import Status
 from rondel.project import Project
@@ -65,16 +65,16 @@ def doubted(here: Project) -> list[str]:
 def test_an_answer_that_another_agent_wrote_does_not_count_and_is_asked_about(repo, home):
     agent = forger(repo, note(1), note(2))
     here = begun(repo, agent, auto=True)
-    report = here.drive(REF, agents_max=1)
+    report = here.run(REF, agents_max=1)
     assert report.exit_code == 3
     assert f"{note(2)} does not count" in report.message
     assert agent.actions == [note(1)]
     found = here.summary(REF)
     assert doubted(here) == [note(2)]
     assert (found.status, found.next) == (Status.WAITING, f"rondel adopt {REF.name}")
-    assert here.drive(REF, agents_max=1).exit_code == 3, "nothing was said about it"
+    assert here.run(REF, agents_max=1).exit_code == 3, "nothing was said about it"
     (repo / REF.folder / note(2)).unlink()
-    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert here.run(REF, agents_max=1).exit_code == 0
     assert agent.actions == [note(1), note(2), note(3), "final.md"]
     assert "An answer" in text(repo, note(2))
     assert doubted(here) == []
@@ -83,10 +83,10 @@ def test_an_answer_that_another_agent_wrote_does_not_count_and_is_asked_about(re
 def test_what_the_person_adopts_counts_as_it_is(repo, home):
     agent = forger(repo, note(1), note(2))
     here = begun(repo, agent, auto=True)
-    here.drive(REF, agents_max=1)
+    here.run(REF, agents_max=1)
     here.adopt(REF)
     assert doubted(here) == []
-    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert here.run(REF, agents_max=1).exit_code == 0
     assert agent.actions == [note(1), note(3), "final.md"]
     assert text(repo, note(2)) == FORGED
 
@@ -95,7 +95,7 @@ def test_a_forged_answer_gives_way_to_the_one_that_was_waited_for(repo, home):
     agent = forger(repo, note(1), note(2))
     here = begun(repo, agent, auto=True)
     agent.seconds = 0.2
-    assert here.drive(REF, agents_max=3).exit_code == 0
+    assert here.run(REF, agents_max=3).exit_code == 0
     assert sorted(agent.actions) == ["final.md", note(1), note(2), note(3)]
     assert "An answer" in text(repo, note(2))
     kept = [p.read_text() for p in (repo / REF.folder / ".rondel/aside").iterdir()]
@@ -105,22 +105,22 @@ def test_a_forged_answer_gives_way_to_the_one_that_was_waited_for(repo, home):
 def test_an_answer_that_somebody_changed_is_not_paid_for_again_unasked(repo, home):
     agent = forger(repo, note(2), note(1))
     here = begun(repo, agent, auto=True)
-    assert here.drive(REF, agents_max=1).exit_code == 3
+    assert here.run(REF, agents_max=1).exit_code == 3
     assert doubted(here) == [note(1)]
-    assert here.drive(REF, agents_max=1).exit_code == 3
+    assert here.run(REF, agents_max=1).exit_code == 3
     assert agent.actions == [note(1), note(2)]
     forge(repo, note(1), "An answer to " + note(1) + ".\n")  # as it was
-    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert here.run(REF, agents_max=1).exit_code == 0
     assert agent.actions == [note(1), note(2), note(3), "final.md"]
 
 
 def test_what_comes_when_nobody_is_at_work_is_the_persons(repo, home):
     agent = forger(repo, note(1), note(2))
     here = begun(repo, agent, auto=True)
-    here.drive(REF, agents_max=1)
+    here.run(REF, agents_max=1)
     forge(repo, note(2), "Mine.\n")
     forge(repo, note(3), "Mine, too.\n")
-    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert here.run(REF, agents_max=1).exit_code == 0
     assert agent.actions == [note(1), "final.md"]
     assert (text(repo, note(2)), text(repo, note(3))) == ("Mine.\n", "Mine, too.\n")
 
@@ -133,15 +133,15 @@ def test_a_death_meanwhile_makes_nothing_count(repo, home):
 
     begun(repo, auto=True)
     doomed = project(repo, Scripted(dying, in_process=False))
-    assert in_child(lambda: doomed.drive(REF, agents_max=1).exit_code) == -signal.SIGKILL
+    assert in_child(lambda: doomed.run(REF, agents_max=1).exit_code) == -signal.SIGKILL
     agent = Scripted(in_process=False)
     here = project(repo, agent)
     assert doubted(here) == [note(2)]
     assert here.state(REF).notes == frozenset()
-    assert here.drive(REF, agents_max=1).exit_code == 3
+    assert here.run(REF, agents_max=1).exit_code == 3
     assert agent.actions == []
     here.adopt(REF)
-    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert here.run(REF, agents_max=1).exit_code == 0
     assert agent.actions == [note(1), note(3), "final.md"]
 
 
@@ -155,7 +155,7 @@ def test_another_terminal_adopts_while_the_run_goes_on(repo, home):
 
     agent = Scripted(answer, in_process=False)
     here = begun(repo, agent, auto=True)
-    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert here.run(REF, agents_max=1).exit_code == 0
     assert agent.actions == [note(1), note(2), "final.md"]
     assert text(repo, note(3)) == FORGED
     with pytest.raises(NothingToDo):
@@ -168,7 +168,7 @@ def test_an_agent_that_cannot_write_leaves_the_persons_words_alone(repo, home, m
     agent = forger(repo, note(1), note(2))
     agent.in_process = not holds()
     here = begun(repo, agent, auto=True)
-    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert here.run(REF, agents_max=1).exit_code == 0
     assert text(repo, note(2)) == FORGED
     assert agent.actions == [note(1), note(3), "final.md"]
     assert not (run_of(repo / REF.folder) / NAME).exists()
@@ -196,7 +196,7 @@ def test_nothing_forged_is_ever_counted(by, forged, width, tmp_path_factory, mon
         return plain(request)
 
     here = begun(repo, Scripted(answer, in_process=False), auto=True)
-    _until_done(here, repo, lambda: here.drive(REF, agents_max=width).exit_code)
+    _until_done(here, repo, lambda: here.run(REF, agents_max=width).exit_code)
     assert all(FORGED not in text(repo, p) for p in (*map(note, (1, 2, 3)), "round-1/sum.json", "final.md"))
     assert {*started} >= {note(1), note(2), note(3), "final.md"}
 
@@ -231,11 +231,11 @@ def test_a_person_s_answer_that_an_agent_wrote_is_none(repo, env, home, monkeypa
     person(env, MANUAL.format(script=script))
     begun(repo, auto=True, width=1)
     here = Project(repo, workflows={"small": SmallWorkflow()}, build=roster.build)
-    assert here.drive(REF).exit_code == 3
+    assert here.run(REF).exit_code == 3
     assert doubted(here) == [".rondel/manual/final.response.md"]
     assert not (repo / REF.folder / "final.md").exists()
     reply.write_text("Mine\n")
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     assert text(repo, "final.md") == "Mine\n"
 
 
@@ -278,7 +278,7 @@ def test_a_state_document_that_is_edited_in_place_keeps_its_own_rules(repo, home
         return plain(request)
 
     here = begun(repo, Scripted(answer, in_process=False), auto=True)
-    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert here.run(REF, agents_max=1).exit_code == 0
     assert json.loads(text(repo, "state.json"))["theirs"] == 1
     assert doubted(here) == []
 
@@ -286,7 +286,7 @@ def test_a_state_document_that_is_edited_in_place_keeps_its_own_rules(repo, home
 def test_what_a_round_came_to_is_not_changed_by_the_next_one(repo, home):
     agent = forger(repo, "final.md", "round-1/sum.json")
     here = begun(repo, agent, auto=True)
-    here.drive(REF, agents_max=1)
+    here.run(REF, agents_max=1)
     assert doubted(here) == ["round-1/sum.json"]
 
 
@@ -303,7 +303,7 @@ def test_what_editors_and_desktops_leave_stops_nobody(repo, home):
         return plain(request)
 
     here = begun(repo, Scripted(answer, in_process=False), auto=True)
-    assert here.drive(REF, agents_max=1).exit_code == 0
+    assert here.run(REF, agents_max=1).exit_code == 0
 
 
 KILLS_ITS_REAPER = """
@@ -322,12 +322,12 @@ def test_who_kills_its_reaper_writes_nothing_that_counts(repo, env, home, monkey
     person(env, MANUAL.format(script=script) + "[limits]\nattempts_max = 1\nagents_max = 1\n")
     begun(repo, auto=True, width=2)
     here = Project(repo, workflows={"small": SmallWorkflow()}, build=roster.build)
-    here.drive(REF)
+    here.run(REF)
     end = time.monotonic() + 20
     while not (folder / "2.md").exists():
         assert time.monotonic() < end
         time.sleep(0.05)
     assert doubted(here) == [note(2)]
     agent = Scripted()
-    assert project(repo, agent).drive(REF, retry=True).exit_code == 3
+    assert project(repo, agent).run(REF, retry=True).exit_code == 3
     assert agent.actions == []

@@ -15,9 +15,10 @@ from harness import REF
 from test_sessions import begun, home, project, small_session_files
 
 from rondel.agents.base import Reply, Request
-from rondel.cli.sessions import summary_json
+from rondel.cli.common import summary_json
 from rondel.errors import Held, NeedsConsent, RondelError
 from rondel.model.outcomes import Ended
+from rondel.project import Heartbeat
 from rondel.sandbox import namespaces
 from rondel.sandbox.box import Box, Confined, own_places, rules
 from rondel.sandbox.places import is_below
@@ -53,7 +54,7 @@ def git(repo: Path, *words: str) -> None:
 
 def test_the_runtime_is_in_the_state_folder_and_status_names_it(repo, home, tmp_path):
     here = begun(repo)
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     run = here.runtime(REF)
     (place,) = (tmp_path / "state/rondel/repos").glob("*/sessions/*/*")
     assert run == place / ".rondel"
@@ -67,22 +68,22 @@ def test_the_runtime_is_in_the_state_folder_and_status_names_it(repo, home, tmp_
 
 def test_a_moved_repository_keeps_it(repo, home, tmp_path):
     here = begun(repo, fails_at())
-    assert here.drive(REF).exit_code == 1
+    assert here.run(REF).exit_code == 1
     before, moved = kinds(here.runtime(REF)), repo.rename(tmp_path / "moved")
     there = project(moved, second := Scripted())
     assert kinds(there.runtime(REF)) == before
-    assert there.drive(REF, retry=True).exit_code == 0
+    assert there.run(REF, retry=True).exit_code == 0
     assert second.actions == [LAST, "final.md"]
 
 
 def test_a_copy_of_the_repository_has_its_own(repo, home, tmp_path):
     here = begun(repo, fails_at())
-    assert here.drive(REF).exit_code == 1
+    assert here.run(REF).exit_code == 1
     copy = shutil.copytree(repo, tmp_path / "copy")
     there = project(copy, second := Scripted())
     assert there.is_recorded(REF), "its id is the same"
     assert there.runtime(REF) != here.runtime(REF)
-    assert there.drive(REF).exit_code == 0, "nobody's attempts but its own count"
+    assert there.run(REF).exit_code == 0, "nobody's attempts but its own count"
     assert second.actions == [LAST, "final.md"]
     assert "finished" in kinds(there.runtime(REF))
     assert here.summary(REF).status.value == "failed", "the other one is as it was"
@@ -102,7 +103,7 @@ def test_two_worktrees_share_what_is_known_and_no_runtime(repo, home, tmp_path):
     third = tmp_path / "third"
     git(other, "worktree", "add", "-q", "--detach", str(third))
     assert project(third).is_recorded(REF), "a branch brought it"
-    assert project(third, second := Scripted()).drive(REF).exit_code == 0
+    assert project(third, second := Scripted()).run(REF).exit_code == 0
     assert LAST in second.actions
     moved = tmp_path / "moved"
     git(repo, "worktree", "move", str(other), str(moved))
@@ -110,22 +111,22 @@ def test_two_worktrees_share_what_is_known_and_no_runtime(repo, home, tmp_path):
 
 
 def test_a_session_that_is_begun_anew_under_the_same_name_finds_nothing_of_the_last(repo, home):
-    assert begun(repo).drive(REF).exit_code == 0
+    assert begun(repo).run(REF).exit_code == 0
     shutil.rmtree(repo / REF.folder)
     again = begun(repo, second := Scripted())
     assert not (again.runtime(REF) / "journal.jsonl").exists()
     assert not (again.runtime(REF) / "spool").exists()
-    assert again.drive(REF).exit_code == 0
+    assert again.run(REF).exit_code == 0
     assert len(second.actions) == 4
 
 
 def test_without_a_claim_it_is_the_same(repo, home):
-    assert begun(repo).drive(REF).exit_code == 0
+    assert begun(repo).run(REF).exit_code == 0
     shutil.rmtree(repo / REF.folder)
     here = project(repo, second := Scripted())
     small_session_files(repo)
     here.begin(REF, new=True)
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     assert len(second.actions) == 4
 
 
@@ -142,40 +143,40 @@ def test_what_is_driven_is_not_begun_anew(repo, home):
 
 def test_a_copied_session_has_its_own(repo, home):
     here = begun(repo, fails_at())
-    assert here.drive(REF).exit_code == 1
+    assert here.run(REF).exit_code == 1
     other = replace(REF, id="two", folder=f"{REF.folder.rpartition('/')[0]}/two")
     shutil.copytree(repo / REF.folder, repo / other.folder)
     assert here.runtime(other) != here.runtime(REF)
     assert not here.is_recorded(other)
     assert here.summary(other).is_foreign
-    assert here.heartbeat(other) == {}
+    assert here.heartbeat(other) == Heartbeat()
 
 
 def test_a_renamed_session_is_adopted_and_pays_only_for_what_was_under_way(repo, home):
-    assert begun(repo, fails_at()).drive(REF).exit_code == 1
+    assert begun(repo, fails_at()).run(REF).exit_code == 1
     other = replace(REF, id="two", folder=f"{REF.folder.rpartition('/')[0]}/two")
     (repo / REF.folder).rename(repo / other.folder)
     here = project(repo, second := Scripted())
     with pytest.raises(NeedsConsent):
-        here.drive(other)
+        here.run(other)
     here.adopt(other)
-    assert here.drive(other).exit_code == 0
+    assert here.run(other).exit_code == 0
     assert second.actions == [LAST, "final.md"]
 
 
 def test_where_the_state_folder_is_gone_only_what_was_under_way_is_paid_for_again(repo, home, tmp_path):
-    assert begun(repo, fails_at()).drive(REF).exit_code == 1
+    assert begun(repo, fails_at()).run(REF).exit_code == 1
     shutil.rmtree(tmp_path / "state")
     here = project(repo, second := Scripted())
     with pytest.raises(NeedsConsent):
-        here.drive(REF)
+        here.run(REF)
     here.adopt(REF)
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     assert second.actions == [LAST, "final.md"]
 
 
 def test_what_version_0_1_left_in_the_folder_is_neither_read_nor_removed(repo, home, tmp_path):
-    begun(repo).drive(REF)
+    begun(repo).run(REF)
     old = shutil.copytree(project(repo).runtime(REF), repo / REF.folder / ".rondel/run")
     shutil.rmtree(tmp_path / "state")
     left = {p: p.read_bytes() for p in old.rglob("*") if p.is_file()}
@@ -183,7 +184,7 @@ def test_what_version_0_1_left_in_the_folder_is_neither_read_nor_removed(repo, h
     here = project(repo, second := Scripted())
     assert any(line.endswith(".rondel/run") for line in here.claims(REF))
     here.adopt(REF)
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     assert second.actions == ["final.md"]
     assert {p: p.read_bytes() for p in old.rglob("*") if p.is_file()} == left
 
@@ -205,7 +206,7 @@ def test_a_state_folder_that_cannot_be_written_is_named(repo, tmp_path, monkeypa
 
 def test_the_sandbox_opens_nothing_of_it(repo, home, tmp_path):
     here = begun(repo)
-    here.drive(REF)
+    here.run(REF)
     run, cwd = here.runtime(REF), tmp_path / "work"
     cwd.mkdir()
     box = Box(hidden=(str(repo), *own_places()))
@@ -216,7 +217,7 @@ def test_the_sandbox_opens_nothing_of_it(repo, home, tmp_path):
 
 def test_the_doctor_removes_runtimes_of_sessions_that_are_gone(repo, home):
     here = begun(repo)
-    here.drive(REF)
+    here.run(REF)
     run = here.runtime(REF)
     kept = repo / REF.folder
     assert here.doctor() == []
@@ -250,7 +251,7 @@ def test_what_somebody_else_drives_is_shown_as_running_and_not_adopted(repo, hom
             here.adopt(REF)
     assert here.summary(REF).status.value != "running"
     here.adopt(REF)
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
 
 
 def age(run: Path) -> None:
@@ -262,7 +263,7 @@ def age(run: Path) -> None:
 def test_the_doctor_keeps_the_runtime_of_a_worktree_that_was_moved(repo, home, tmp_path, how):
     other, moved = tmp_path / "other", tmp_path / "moved"
     git(repo, "worktree", "add", "-q", str(other))
-    begun(other, fails_at()).drive(REF)
+    begun(other, fails_at()).run(REF)
     run = project(other).runtime(REF)
     if how == "git":
         git(repo, "worktree", "move", str(other), str(moved))
@@ -280,7 +281,7 @@ def test_the_doctor_keeps_the_runtime_of_a_worktree_that_was_moved(repo, home, t
 
 @pytest.mark.parametrize("bare", [False, True])
 def test_the_doctor_keeps_the_runtime_of_a_main_checkout_that_was_moved(repo, home, tmp_path, bare):
-    begun(repo, fails_at()).drive(REF)
+    begun(repo, fails_at()).run(REF)
     run, other = project(repo).runtime(REF), tmp_path / "other"
     git(repo, "worktree", "add", "-q", str(other))
     moved = repo.rename(tmp_path / "moved")
@@ -302,7 +303,7 @@ def test_a_state_folder_that_is_no_absolute_path_is_ignored(repo, tmp_path, monk
     monkeypatch.setenv("XDG_STATE_HOME", value)
     monkeypatch.chdir(repo)
     here = begun(repo)
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     assert (tmp_path / "home") in here.runtime(REF).parents
     assert not {repo / "state", repo.parent / "state", repo / "~"} & {*repo.iterdir(), *repo.parent.iterdir()}
 

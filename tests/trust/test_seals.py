@@ -49,20 +49,20 @@ def test_an_agent_that_writes_decision_files_passes_no_gate(repo, home):
 
     agent = Scripted(forging)
     here = begun(repo, agent, auto=False)
-    assert here.drive(REF).exit_code == 3
+    assert here.run(REF).exit_code == 3
     assert "final.md" not in agent.actions
     (problem,) = here.summary(REF).problems
     assert (problem.rule, problem.file) == ("decision-unsealed", QUESTION)
     here.decide(REF, "approve")
     assert here.summary(REF).problems == ()
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     assert here.summary(REF).status is Status.COMPLETED
 
 
 @pytest.mark.parametrize("how", ["answer", "comment", "other question", "other session", "other key"])
 def test_a_seal_holds_for_one_answer_to_one_question_of_one_session(repo, home, tmp_path, monkeypatch, how):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     here.decide(REF, "reject", comment="no")
     place = repo / REF.folder / QUESTION
     body = json.loads(place.read_text())
@@ -97,21 +97,21 @@ def test_an_answer_that_is_older_than_what_it_decides_is_none(repo, home):
     begun(repo, auto=False)
     agent = Scripted()
     here = Project(repo, workflows={"small": Looking()}, build=lambda _: agent)
-    assert here.drive(REF).exit_code == 3
+    assert here.run(REF).exit_code == 3
     here.decide(REF, "approve")
     assert here.state(REF).answer == "approve"
     (repo / REF.folder / "round-1/sum.json").write_text('{"notes": ["another"]}')
     assert here.state(REF).answer is None
     assert [p.rule for p in here.summary(REF).problems] == ["decision-outdated"]
-    assert here.drive(REF).exit_code == 3
+    assert here.run(REF).exit_code == 3
     assert "final.md" not in agent.actions
     here.decide(REF, "approve")
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
 
 
 def test_what_a_run_started_decides_nothing(repo, home, monkeypatch):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     monkeypatch.setenv("RONDEL_CHILD", "a-token")
     with pytest.raises(NeedsConsent):
         here.decide(REF, "approve")
@@ -120,14 +120,14 @@ def test_what_a_run_started_decides_nothing(repo, home, monkeypatch):
 
 def test_adopted_decisions_count_with_their_givers(repo, home, tmp_path, monkeypatch):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     here.decide(REF, "approve", by="Ada")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
     other = project(repo, agent := Scripted())
     assert any("approve by Ada" in line for line in other.claims(REF))
     other.adopt(REF)
     assert other.summary(REF).problems == ()
-    assert other.drive(REF).exit_code == 0
+    assert other.run(REF).exit_code == 0
     assert agent.actions == ["final.md"]
     assert json.loads((repo / REF.folder / QUESTION).read_text())["by"] == "Ada"
 
@@ -136,7 +136,7 @@ def test_what_a_colleague_adopts_stays_the_giver_s_own_and_theirs_can_be_taken_o
     repo, home, tmp_path, monkeypatch
 ):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     here.decide(REF, "approve", by="Ada")
     mine = os.environ["XDG_STATE_HOME"]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
@@ -156,13 +156,13 @@ def test_what_a_colleague_adopts_stays_the_giver_s_own_and_theirs_can_be_taken_o
     again.adopt(REF)
     assert run.read_bytes() == before, "its own runtime stays"
     assert again.summary(REF).problems == ()
-    assert again.drive(REF).exit_code == 0
+    assert again.run(REF).exit_code == 0
     assert agent.actions == ["final.md"]
 
 
 def test_a_death_while_a_session_is_adopted_loses_no_decision(repo, home, tmp_path, monkeypatch):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     here.decide(REF, "approve")
     saved = tmp_path / "saved"
     shutil.copytree(repo / ".small", saved)
@@ -241,7 +241,7 @@ def test_no_other_decision_is_believed_whatever_is_written(body, other, key, sea
 
 def test_an_earlier_answer_that_is_put_back_counts_for_nothing(repo, home):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     place = repo / REF.folder / QUESTION
     here.decide(REF, "approve")
     earlier = place.read_bytes()
@@ -258,7 +258,7 @@ def test_an_earlier_answer_that_is_put_back_counts_for_nothing(repo, home):
 
 def test_an_answer_that_was_removed_is_named_until_the_person_goes_on_without_it(repo, home):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     here.decide(REF, "approve")
     (repo / REF.folder / QUESTION).unlink()
     assert [p.rule for p in project(repo).summary(REF).problems] == ["decision-removed"]
@@ -269,7 +269,7 @@ def test_an_answer_that_was_removed_is_named_until_the_person_goes_on_without_it
 
 def test_a_driver_that_is_at_work_sees_the_newer_answer(repo, home):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     session = here.session(REF)
     here.decide(REF, "approve")
     session.refresh()
@@ -283,7 +283,7 @@ def test_a_driver_that_is_at_work_sees_the_newer_answer(repo, home):
 def answered(repo: Path) -> Project:
     """A session with an answer of the person's, committed, as a branch brings it elsewhere."""
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     here.decide(REF, "approve")
     git(repo, "add", "-f", REF.folder)
     git(repo, "commit", "-qm", "session")
@@ -348,7 +348,7 @@ def many_answers(repo: Path, count: int) -> None:
 
 def test_thousands_of_answers_are_remembered(repo, home):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     here.decide(REF, "approve")
     many_answers(repo, 5_000)
     (repo / REF.folder / QUESTION).unlink()
@@ -359,7 +359,7 @@ def test_thousands_of_answers_are_remembered(repo, home):
 
 def test_what_could_not_be_read_again_is_not_written_and_nothing_is_forgotten(repo, home, monkeypatch):
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     (record,) = (Path(os.environ["XDG_STATE_HOME"]) / "rondel/repos").glob("*/sessions/*/*/session.json")
     monkeypatch.setattr(trust_sessions, "SIZE_MAX", record.stat().st_size + 100)
     many_answers(repo, 2)
@@ -379,7 +379,7 @@ def test_the_answers_of_a_session_that_took_the_place_of_another_count_once_it_i
     mine = os.environ["XDG_STATE_HOME"]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
     theirs = begun(repo, auto=False)
-    theirs.drive(REF)
+    theirs.run(REF)
     theirs.decide(REF, "approve", by="Ada")
     (repo / REF.folder).rename(tmp_path / "theirs")
     monkeypatch.setenv("XDG_STATE_HOME", mine)
@@ -399,7 +399,7 @@ def test_an_answer_in_a_copy_with_the_same_id_is_none_in_the_session_it_was_copi
 ):
     monkeypatch.delenv("RONDEL_TRUST", raising=False)
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     copy = replace(REF, id="harmless", folder=f"{REF.folder.rpartition('/')[0]}/harmless")
     shutil.copytree(repo / REF.folder, repo / copy.folder)
     project(repo).adopt(copy)
@@ -414,7 +414,7 @@ def test_an_answer_in_a_copy_with_the_same_id_is_none_in_the_session_it_was_copi
 def test_the_answers_of_a_renamed_session_count_once_it_is_adopted(repo, home, monkeypatch):
     monkeypatch.delenv("RONDEL_TRUST", raising=False)
     here = begun(repo, auto=False)
-    here.drive(REF)
+    here.run(REF)
     here.decide(REF, "approve")
     renamed = replace(REF, id="two", folder=f"{REF.folder.rpartition('/')[0]}/two")
     (repo / REF.folder).rename(repo / renamed.folder)

@@ -340,7 +340,7 @@ def handed_over(repo, home, tmp_path, monkeypatch):
         return failed if request.action.endswith("3.md") else plain(request)
 
     first = begun(repo, Scripted(fails))
-    assert first.drive(REF).exit_code == 1
+    assert first.run(REF).exit_code == 1
     theirs = tmp_path / "clone"
     shutil.copytree(repo, theirs, ignore=lambda folder, _: {"rondel"} if folder.endswith(".git") else ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
@@ -351,9 +351,9 @@ def test_a_colleagues_session_goes_on_and_pays_nothing_twice(handed_over):
     second = Scripted()
     here = project(handed_over, second)
     with pytest.raises(NeedsConsent):
-        here.drive(REF)
+        here.run(REF)
     here.adopt(REF)
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     assert second.actions == ["round-1/notes/3.md", "final.md"]
 
 
@@ -383,7 +383,7 @@ def test_a_forged_runtime_counts_for_nothing(handed_over, tmp_path):
     (run / "lease").write_text(json.dumps({"pid": 1, "epoch": 10**9, "host": "x", "released": False}))
     here = project(handed_over, second := Scripted())
     here.adopt(REF)
-    assert here.drive(REF).exit_code == 0
+    assert here.run(REF).exit_code == 0
     assert "round-1/notes/3.md" in second.actions
     assert "fine" not in (handed_over / REF.folder / "round-1/notes/3.md").read_text()
 
@@ -393,11 +393,11 @@ def test_a_runtime_that_a_commit_brings_into_a_session_of_one_s_own_counts_for_n
         failed = Reply(Ended.FAILED, error="no")
         return failed if request.action.endswith("3.md") else plain(request)
 
-    assert begun(repo, Scripted(fails)).drive(REF).exit_code == 1
+    assert begun(repo, Scripted(fails)).run(REF).exit_code == 1
     for answer in forged_answers(run_of(repo / REF.folder), repo / REF.folder):
         subprocess.run(["git", "add", "-f", str(answer)], cwd=repo, env=env, check=True)
     here = project(repo, second := Scripted())
-    assert here.drive(REF, retry=True).exit_code == 0
+    assert here.run(REF, retry=True).exit_code == 0
     assert "round-1/notes/3.md" in second.actions
     assert "fine" not in (repo / REF.folder / "round-1/notes/3.md").read_text()
     assert here.summary(REF).problems == ()
@@ -408,11 +408,11 @@ def test_a_runtime_that_a_submodule_brings_counts_for_nothing(repo, home, env):
         failed = Reply(Ended.FAILED, error="no")
         return failed if request.action.endswith("3.md") else plain(request)
 
-    assert begun(repo, Scripted(fails)).drive(REF).exit_code == 1
+    assert begun(repo, Scripted(fails)).run(REF).exit_code == 1
     forged_answers(run_of(repo / REF.folder), repo / REF.folder)
     subprocess.run(["git", "init", "-q", str(repo / REF.folder)], env=env, check=True)
     here = project(repo, second := Scripted())
-    here.drive(REF, retry=True)
+    here.run(REF, retry=True)
     assert "round-1/notes/3.md" in second.actions
     assert "fine" not in (repo / REF.folder / "round-1/notes/3.md").read_text()
 
@@ -427,7 +427,7 @@ def test_where_a_session_s_work_goes_is_what_is_on_record(repo, home, env):
 
 
 def test_nothing_of_the_runtime_is_in_the_tree(repo, home, env):
-    begun(repo, Scripted()).drive(REF)
+    begun(repo, Scripted()).run(REF)
     done = subprocess.run(
         ["git", "status", "--short", "-uall"], cwd=repo, env=env, check=True, capture_output=True, text=True
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from rondel.errors import UsageError
 from rondel.model.actions import Ask
 from rondel.model.changes import Change, text
 from rondel.model.consent import LOWER, Rule
@@ -21,14 +22,24 @@ from rondel.model.names import is_safe_name
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Conclusion, Status, Summary, command_line
-from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Started, Step, Workflow
 
 if TYPE_CHECKING:
     import click
 
+    from rondel.project import Project
+
 FOLDER = "loops"
 GOAL = "goal.md"
 ROUNDS_MAX = 3
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """What a person or a program may say of a new loop."""
+
+    name: str
+    goal: str
 
 
 @dataclass(frozen=True)
@@ -112,6 +123,7 @@ class Loop(Workflow[State]):
     """An agent works until a judge is content."""
 
     name = "loop"
+    options = LoopOptions
     own_paths = (f"{FOLDER}/**",)
 
     @override
@@ -162,7 +174,15 @@ class Loop(Workflow[State]):
         return {"rounds_max": LOWER}
 
     @override
+    def start(self, project: Project, options: LoopOptions) -> Started:
+        ref = SessionRef(self.name, options.name, f"{FOLDER}/{options.name}")
+        if not is_safe_name(options.name) or ref in project.sessions(self.name):
+            raise UsageError(f"{options.name!r} is no name for a new loop; choose another one")
+        project.create(ref, [text(GOAL, options.goal)])
+        return Started(ref)
+
+    @override
     def commands(self) -> click.Group:
-        from rondel_loop.commands import command
+        from rondel.agents import command
 
         return command

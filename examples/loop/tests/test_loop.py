@@ -4,7 +4,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rondel_loop.commands import begin
 from rondel_loop.workflow import Loop
 
 from rondel.agents.base import Request
@@ -51,13 +50,14 @@ class Rain(Trial):
         for words in ("init -q -b main", "commit -q --allow-empty -m start"):
             config = ("-c", "user.name=t", "-c", "user.email=t@localhost")
             subprocess.run(["git", *config, *words.split()], cwd=self.root, check=True)
-        self.session = self.root / begin(self.project(), "rain", "A poem on rain").folder
+        started = self.project().start("loop", name="rain", goal="A poem on rain")
+        self.session = self.root / started.ref.folder
 
     def project(self) -> Project:
         return Project(self.root, workflows={"loop": Loop()}, build=lambda _: Scripted(answer))
 
     def drive(self) -> int:
-        return self.project().drive(REF).exit_code
+        return self.project().run(REF).exit_code
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -12,15 +12,11 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
 import click
-
-from rondel.cli import demo_generate, demo_review
-from rondel.project import Project
-from rondel.repo.git import Git
 
 TEST = """import unittest
 
@@ -29,8 +25,75 @@ class Shop(unittest.TestCase):
     def test_is_open(self):
         self.assertTrue("open")
 """
-GIT_NAME = "Rondel demo"
 PART_S = 300
+NO_MODEL = '[roles]\ndefault = "checks"\n'
+START = {
+    "report.py": 'def title(name):\n    """The title of a report."""\n    return f"Report of {name}"\n',
+    "deploy.sh": "#!/bin/sh\nset -eu\necho deploy\n",
+    "rondel.toml": NO_MODEL,
+}
+# Put together here, so that nobody takes the demo's own source for a leak.
+KEY = "AKIA" + "IOSFODNN7" + "EXAMPLE"
+CHANGE = {
+    "report.py": f'''import subprocess
+
+ACCESS_KEY = "{KEY}"
+
+
+def title(name, parts=[]):
+    """The title of a report."""
+    parts.append(name)
+    return "Report of " + ", ".join(parts)
+
+
+def send(path):
+    """Send a report to the archive."""
+    try:
+        subprocess.call("scp " + path + " archive:", shell=True)
+    except:
+        pass
+''',
+    "deploy.sh": "#!/bin/sh\nTARGET=$1\nrm -rf $TARGET/*\ncp -r build/* $TARGET\n",
+}
+FIX = {
+    "report.py": '''import os
+import subprocess
+
+ACCESS_KEY = os.environ["ARCHIVE_KEY"]
+
+
+def title(name, parts=()):
+    """The title of a report."""
+    return "Report of " + ", ".join([*parts, name])
+
+
+def send(path):
+    """Send a report to the archive."""
+    try:
+        subprocess.call("scp " + path + " archive:", shell=True)
+    except OSError as error:
+        raise RuntimeError(f"{path} was not sent") from error
+''',
+    "deploy.sh": """#!/bin/sh
+set -eu
+TARGET=${1:?where to}
+rm -rf "${TARGET:?}"/*
+cp -r build/* "$TARGET"
+""",
+}
+CONTEXT = {
+    "package": "shelf",
+    "entity": "Book",
+    "scope": "full",
+    "description": "a shelf of books that people borrow and bring back",
+}
+VERDICT = (
+    "@@@REVIEW_META\nverdict: {word}\nissues_total: {issues}\nissues_critical: 0\nmissing_inputs: 0\n@@@"
+)
+FINDING = (
+    "SVC-3 (major), shelf/service.py, lend: lending a book that is lent out is not refused. Raise ValueError."
+)
+LAYERS = ("models", "service", "api", "tests")
 
 
 class Scene:
@@ -52,14 +115,14 @@ class Scene:
         } | {
             f"GIT_{who}_{what}": value
             for who in ("AUTHOR", "COMMITTER")
-            for what, value in (("NAME", GIT_NAME), ("EMAIL", "demo@localhost"))
+            for what, value in (("NAME", "Rondel demo"), ("EMAIL", "demo@localhost"))
         }
         self.git("init", "-q", "-b", "main")
         self.write({"README.md": "# A shop\n", "test_shop.py": TEST}, "start")
 
     def git(self, *args: str) -> None:
         """Git in the scratch repository."""
-        Git(self.root)("-c", f"user.name={GIT_NAME}", "-c", "user.email=demo@localhost", *args)
+        self._run(("git", *args))
 
     def write(self, files: Mapping[str, str], message: str) -> None:
         """Leave files and commit them."""
@@ -70,21 +133,39 @@ class Scene:
         self.git("add", "-A")
         self.git("commit", "-q", "-m", message)
 
-    def rondel(self, *args: str, expect: int = 0) -> None:
+    def rondel(self, *args: str) -> None:
         """A command as a person would type it; its output goes to the screen."""
         click.secho(f"\n$ rondel {shlex.join(args)}", bold=True)
-        argv = [sys.executable, "-m", "rondel", *args]
+        self._run((sys.executable, "-m", "rondel", *args))
+
+    def python(self, *args: str) -> None:
+        """The same of a program of the repository's."""
+        click.secho(f"\n$ python {shlex.join(args)}", bold=True)
+        self._run((sys.executable, "-B", *args), stderr=subprocess.STDOUT)
+
+    def _run(self, argv: Sequence[str], stderr: int | None = None) -> None:
         done = subprocess.run(
-            argv, cwd=self.root, env=self._env, stdin=subprocess.DEVNULL, timeout=PART_S, check=False
+            argv,
+            cwd=self.root,
+            env=self._env,
+            stdin=subprocess.DEVNULL,
+            stderr=stderr,
+            timeout=PART_S,
+            check=False,
         )
-        if done.returncode != expect:
-            words = f"`rondel {shlex.join(args)}` ended with {done.returncode}, not {expect}"
-            raise click.ClickException(words)
+        if done.returncode:
+            raise click.ClickException(f"`{shlex.join(argv)}` ended with {done.returncode}")
 
 
-def review(_scene: Scene) -> None:
+def review(scene: Scene) -> None:
     """Two rounds by analysers: planted defects, a fix, and what it fixed."""
-    demo_review.demo(Project.find, click.echo)
+    scene.write(START, "reports")
+    scene.git("checkout", "-q", "-b", "archive")
+    scene.write(CHANGE, "send reports to the archive")
+    scene.rondel("review")
+    scene.write(FIX, "keep the key out, quote the target")
+    scene.rondel("review")
+    scene.rondel("review", "compare")
 
 
 def feature(scene: Scene) -> None:
@@ -110,9 +191,15 @@ def task(scene: Scene) -> None:
     scene.rondel("task", "todo")
 
 
-def generate(_scene: Scene) -> None:
+def generate(scene: Scene) -> None:
     """A Python package in cycles, whose own generated tests are run."""
-    demo_generate.demo(click.echo)
+    _script(scene, "generate")
+    context = [word for key, value in CONTEXT.items() for word in ("-c", f"{key}={value}")]
+    scene.rondel("generate", "init", "python-service", *context, "--with-tests", "--auto")
+    scene.rondel("generate", "run")
+    scene.rondel("generate", "status")
+    scene.rondel("generate", "apply", "--yes")
+    scene.python("-m", "unittest", "discover", "-s", "tests", "-t", ".")
 
 
 PARTS: Mapping[str, Callable[[Scene], None]] = {
@@ -126,12 +213,33 @@ PARTS: Mapping[str, Callable[[Scene], None]] = {
 
 def _script(scene: Scene, name: str) -> None:
     """Let a scripted agent answer for every role from now on."""
-    script = (resources.files("rondel.cli") / "stories" / f"{name}.json").read_text(encoding="utf-8")
+    script = json.dumps({"rules": answers()}) if name == "generate" else _text(f"stories/{name}.json")
     settings = (
         '[agents.script]\nkind = "mock"\nscript = "script.json"\n[roles]\ndefault = "script"\n'
         f"[project]\ntest = {json.dumps(f'{shlex.quote(sys.executable)} -m unittest -q')}\n"
     )
     scene.write({"script.json": script, "rondel.toml": settings}, f"settings for the {name}")
+
+
+def answers() -> list[dict[str, object]]:
+    """What the scripted agent says: a plan, the code, and one review that fails."""
+    rules: list[dict[str, object]] = []
+    passed = f"# Review\n\nNothing to mend.\n\n{VERDICT.format(word='PASS', issues=0)}\n"
+    for layer in LAYERS:
+        rules.append({"role": f"generate.{layer}.plan", "reply": f"# Plan: {layer} of shelf\n"})
+        rules.append({"role": f"generate.{layer}.generate", "reply": _text(f"demo_answers/{layer}.md")})
+        if layer == "service":
+            failed = f"# Review\n\n{FINDING}\n\n{VERDICT.format(word='FAIL', issues=1)}\n"
+            rules.append({"action": "service/iteration-1/responses/review-response.md", "reply": failed})
+            rules.append(
+                {"role": "generate.service.revise", "reply": _text("demo_answers/service-revised.md")}
+            )
+        rules.append({"role": f"generate.{layer}.review", "reply": passed})
+    return rules
+
+
+def _text(name: str) -> str:
+    return resources.files("rondel.cli").joinpath(name).read_text(encoding="utf-8")
 
 
 @click.command()

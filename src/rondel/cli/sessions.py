@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
-from typing import TypedDict, TypeVar, Unpack
+from collections import deque
+from contextlib import nullcontext
+from typing import TypedDict, Unpack
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -14,37 +14,33 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from rondel.cli.common import (
+    How,
     agents_option,
+    answer,
     console,
     emit,
     fail_option,
-    here,
+    find_project,
     json_option,
     no_run_option,
+    on_option,
+    options,
     run_session,
     say,
     say_foreign,
+    session_names,
+    summary_json,
     wait_option,
 )
 from rondel.cli.encoding import write_as_is
-from rondel.cli.live import clock, cost, cost_json, number
-from rondel.cli.tables import table
+from rondel.cli.screen import clock, cost, cost_json, table
 from rondel.errors import UsageError
-from rondel.model.summary import Problem, Status, Summary, command_line
-from rondel.model.times import stamp
+from rondel.model.summary import Status, Summary, command_line
 from rondel.model.workflow import SessionRef
-from rondel.project import Project
+from rondel.project import Project, UnderWay
 
-F = TypeVar("F", bound=Callable[..., object])
 WATCH_S = 1.0
-
-
-def _name_of(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """The sessions of this folder, for shell completion."""
-    return [ref.name for ref in here().sessions() if incomplete in ref.name]
-
-
-session_argument = click.argument("session", required=False, shell_complete=_name_of)
+session_argument = click.argument("session", required=False, shell_complete=session_names())
 
 
 @click.command()
@@ -53,20 +49,17 @@ session_argument = click.argument("session", required=False, shell_complete=_nam
 @click.option("--explain", is_flag=True, help="Say for each produced file why it is reused or stale.")
 def status(session: str | None, as_json: bool, explain: bool) -> None:
     """Show every session of every workflow, or one."""
-    project = here()
+    project = find_project()
     if session:
         ref = project.ref(session)
         _show_one(project, ref, as_json=as_json, explain=explain)
         return
     rows = project.survey()
     if as_json:
-        emit(
-            {
-                "sessions": [
-                    summary_json(project, ref, found) | _files(project, ref, explain) for ref, found in rows
-                ]
-            }
+        found_json = (
+            summary_json(project, ref, found) | _files(project, ref, explain) for ref, found in rows
         )
+        emit({"sessions": list(found_json)})
         return
     if not rows:
         first = next(iter(project.workflow_names()), "")
@@ -82,38 +75,12 @@ def status(session: str | None, as_json: bool, explain: bool) -> None:
         _print_origins(project, ref)
 
 
-def summary_json(project: Project, ref: SessionRef, found: Summary) -> dict[str, object]:
-    """A session in short, for a program."""
-    return {
-        "session": ref.name,
-        "workflow": ref.workflow,
-        "id": ref.id,
-        "title": found.title,
-        "status": found.status.value,
-        "phase": found.phase,
-        "progress": {"done": found.done, "total": found.total},
-        "waiting_for": found.waiting_for,
-        "path": ref.folder,
-        "runtime": str(project.runtime(ref)),
-        "updated_at": stamp(found.updated_at) if found.updated_at else None,
-        "problems": [problem_json(p) for p in found.problems],
-        "foreign": found.is_foreign,
-        "not_made_by_rondel": list(found.foreign),
-    }
-
-
-def problem_json(problem: Problem) -> dict[str, object]:
-    """A problem, for a program."""
-    return {"rule": problem.rule, "file": problem.file, "message": problem.message, "repair": problem.repair}
-
-
 def _show_one(project: Project, ref: SessionRef, *, as_json: bool, explain: bool) -> None:
     found = project.status(ref)
     if as_json:
-        spent_json = {"usage": cost_json(project.spent(ref))}
-        entry = summary_json(project, ref, found) | {"state": project.document(ref)} | spent_json
-        entry |= _files(project, ref, explain)
-        emit({"sessions": [entry]})
+        state = project.workflow(ref.workflow).document(project.state(ref))
+        entry = summary_json(project, ref, found) | {"state": state, "usage": cost_json(project.spent(ref))}
+        emit({"sessions": [entry | _files(project, ref, explain)]})
         return
     _print_table([(ref, found)])
     for problem in found.problems:
@@ -124,7 +91,7 @@ def _show_one(project: Project, ref: SessionRef, *, as_json: bool, explain: bool
         click.echo(f"  not made by Rondel: {', '.join(found.foreign)}")
     if found.waiting_for:
         click.echo(f"  waits for: {found.waiting_for}")
-    last = project.last_report(ref) if found.status is Status.FAILED else None
+    last = project.views.last_report(ref) if found.status is Status.FAILED else None
     for line in (line for line in last.details if line != found.waiting_for) if last else ():
         click.echo(f"  {line}")
     if spent := cost(project.spent(ref)):
@@ -142,13 +109,13 @@ def _files(project: Project, ref: SessionRef, explain: bool) -> dict[str, object
     return {
         "files": [
             {"file": o.file, "stale": o.stale, "edited": o.edited, "reasons": list(o.reasons)}
-            for o in project.explain(ref)
+            for o in project.views.explain(ref)
         ]
     }
 
 
 def _print_origins(project: Project, ref: SessionRef) -> None:
-    for origin in project.explain(ref):
+    for origin in project.views.explain(ref):
         click.echo(f"  {origin.file}  {origin.words}")
 
 
@@ -177,98 +144,76 @@ def _print_table(rows: list[tuple[SessionRef, Summary]]) -> None:
 @click.option("--once", is_flag=True, help="Show it once and leave.")
 def watch(session: str | None, once: bool) -> None:
     """Follow a session that runs in another terminal."""
-    project = here()
+    project = find_project()
     ref = project.ref(session, looking=True)
     screen = console()
-    if once or not screen.is_terminal:
-        screen.print(_watch_view(screen, project, ref))
-        while not once and project.summary(ref).status is Status.RUNNING:
-            time.sleep(WATCH_S)
-            screen.print(_watch_view(screen, project, ref))
-        return
-    with Live(console=screen, auto_refresh=False) as live:
+    live = Live(console=screen, auto_refresh=False) if screen.is_terminal and not once else None
+    with live or nullcontext():
         while True:
-            live.update(_watch_view(screen, project, ref), refresh=True)
-            if project.summary(ref).status is not Status.RUNNING:
+            view = _watch_view(screen, project, ref)
+            live.update(view, refresh=True) if live else screen.print(view)
+            if once or project.summary(ref).status is not Status.RUNNING:
                 return
-            time.sleep(WATCH_S)
+            # A second, or less where the run comes to its end.
+            deque(project.watch(ref, after=None, seconds=WATCH_S), maxlen=0)
 
 
 def _watch_view(screen: Console, project: Project, ref: SessionRef) -> RenderableType:
     found = project.summary(ref)
     beat = project.heartbeat(ref)
     progress = f" {found.done}/{found.total}" if found.total else ""
-    spent = cost(project.spent(ref))
+    spent = cost(beat.usage)
     head = f"{ref.name}: {found.status.value}, {found.phase}{progress}" + (f", {spent}" if spent else "")
     view: list[RenderableType] = [Text(head, style="bold")]
     if found.is_foreign:
         view.append(Text("foreign: it was not begun or adopted here"))
     if found.edits_lost:
         view.append(Text(found.edits_lost.message))
-    rows = beat.get("actions") if found.status is Status.RUNNING else None
-    shown = [_watch_row(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    shown = [_watch_row(row) for row in beat.actions] if found.status is Status.RUNNING else []
     if shown:
         view.append(table(screen, ("action", "agent", "for", "last output", "tokens"), shown))
     elif found.status is not Status.RUNNING:
         view.append(Text(f"nobody works on it{f'; next: {found.next}' if found.next else ''}"))
-    return Group(*view, *map(Text, project.details(ref)))
+    return Group(*view, *map(Text, project.views.details(ref)))
 
 
-def _watch_row(row: dict[str, object]) -> tuple[str, ...]:
-    quiet = f"{clock(number(row.get('last_output_s')))} ago"
-    said = f"{quiet}: {row.get('last')}" if row.get("last") else quiet
-    elapsed = clock(number(row.get("elapsed_s")))
-    return str(row.get("action")), str(row.get("agent")), elapsed, said, str(row.get("tokens") or "")
+def _watch_row(row: UnderWay) -> tuple[str, ...]:
+    quiet = f"{clock(row.last_output_s)} ago"
+    said = f"{quiet}: {row.last}" if row.last else quiet
+    return row.action, row.agent, clock(row.elapsed_s), said, str(row.tokens or "")
 
 
-def _going_on(command: F) -> F:
-    """The options of going on with a session."""
-    for option in (
-        click.option("--onto", metavar="BRANCH", help="Let its work go to this branch from now on."),
-        click.option("--refresh", is_flag=True, help="Redo stale files and what depends on them."),
-        click.option(
-            "--retry", "unpark", is_flag=True, help="Ask parked agents again, too, before their time."
-        ),
-        fail_option,
-        wait_option,
-        agents_option,
-        json_option,
-        session_argument,
-    ):
-        command = option(command)
-    return command
+_going_on = options(
+    click.option("--onto", metavar="BRANCH", help="Let its work go to this branch from now on."),
+    click.option("--refresh", is_flag=True, help="Redo stale files and what depends on them."),
+    click.option("--retry", "unpark", is_flag=True, help="Ask parked agents again, too, before their time."),
+    fail_option,
+    wait_option,
+    agents_option,
+    json_option,
+    session_argument,
+)
 
 
-class _Going(TypedDict):
-    """What the options of going on say."""
-
-    agents_max: int | None
-    as_json: bool
-    fail: bool | None
-    refresh: bool
-    unpark: bool
-    wait: bool
-
-
-def _go_on(session: str | None, onto: str | None, going: _Going) -> None:
-    project = here()
+def _go_on(session: str | None, onto: str | None, going: How) -> None:
+    project = find_project()
     ref = project.ref(session)
     with project.hold(ref) as lease:
-        for line in project.move_onto(ref, onto, lease) if onto else ():
+        for line in project.running.move_onto(ref, onto, lease) if onto else ():
             say(line)
         run_session(project, ref, lease=lease, **going)
 
 
 @click.command()
 @_going_on
-def run(session: str | None, onto: str | None, **going: Unpack[_Going]) -> None:
+def run(session: str | None, onto: str | None, **going: Unpack[How]) -> None:
     """Go on with a session, on the branch it was begun on; what failed is tried again."""
     _go_on(session, onto, going)
 
 
 @click.command()
 @_going_on
-def resume(session: str | None, onto: str | None, **going: Unpack[_Going]) -> None:
+def resume(session: str | None, onto: str | None, **going: Unpack[How]) -> None:
     """Go on with a session that was paused, stopped, killed or parked, or in which something failed."""
     _go_on(session, onto, going)
 
@@ -277,27 +222,24 @@ def resume(session: str | None, onto: str | None, **going: Unpack[_Going]) -> No
 @session_argument
 def pause(session: str | None) -> None:
     """Start nothing new in a session; let what is under way finish."""
-    _control(session, "pause")
+    project = find_project()
+    leave_word(project, project.ref(session), at_once=False)
 
 
 @click.command()
 @session_argument
 def stop(session: str | None) -> None:
     """Start nothing new in a session; end what is under way."""
-    _control(session, "stop")
+    project = find_project()
+    leave_word(project, project.ref(session), at_once=True)
 
 
-def _control(session: str | None, word: str) -> None:
-    project = here()
-    leave_word(project, project.ref(session), word)
-
-
-def leave_word(project: Project, ref: SessionRef, word: str) -> None:
+def leave_word(project: Project, ref: SessionRef, *, at_once: bool) -> None:
     """Pause or stop a session, and say what that does, what goes on and what to type after."""
-    under_way = project.control(ref, word)
+    under_way = project.stop(ref) if at_once else project.pause(ref)
     if not under_way:
         say(f"{ref.name}: no driver works on it; nothing starts until it is resumed")
-    elif word == "pause":
+    elif not at_once:
         say(f"{ref.name}: paused; nothing new starts, and what is under way goes on to its end")
     else:
         say(f"{ref.name}: stopping; what is under way is ended, and what is finished is kept")
@@ -306,61 +248,56 @@ def leave_word(project: Project, ref: SessionRef, word: str) -> None:
         say(f"  next: {follows}")
 
 
-def _answering(command: F) -> F:
-    """The options of answering a question."""
-    for option in (
-        no_run_option,
-        click.option("--on", "path", help="Which question, when several wait."),
-        json_option,
-        session_argument,
-    ):
-        command = option(command)
-    return command
+_answering = options(no_run_option, on_option, json_option, session_argument)
 
 
 @click.command()
 @_answering
 @click.option(
     "--option",
-    "answer",
+    "said",
     default="approve",
     show_default=True,
     help="The answer, where there are more than two.",
 )
 @click.option("--comment", default="", help="Why.")
-def approve(
-    session: str | None, as_json: bool, path: str | None, no_run: bool, answer: str, comment: str
-) -> None:
+def approve(session: str | None, said: str, **how: Unpack[_Answering]) -> None:
     """Answer what a session waits for, and go on."""
-    _answer(session, answer, comment, path, as_json=as_json, no_run=no_run)
+    _decide(session, said, **how)
 
 
 @click.command()
 @_answering
 @click.option("--feedback", "comment", default="", help="What should be different.")
-def reject(session: str | None, as_json: bool, path: str | None, no_run: bool, comment: str) -> None:
+def reject(session: str | None, **how: Unpack[_Answering]) -> None:
     """Refuse what a session waits for, and go on."""
-    _answer(session, "reject", comment, path, as_json=as_json, no_run=no_run)
+    _decide(session, "reject", **how)
 
 
-def _answer(
-    session: str | None, answer: str, comment: str, path: str | None, *, as_json: bool, no_run: bool
-) -> None:
-    project = here()
+class _Answering(TypedDict):
+    """What the options of answering say."""
+
+    comment: str
+    path: str | None
+    as_json: bool
+    no_run: bool
+
+
+def _decide(session: str | None, said: str, **how: Unpack[_Answering]) -> None:
+    project = find_project()
     ref = project.ref(session)
-    question = project.decide(ref, answer, path=path, comment=comment)
-    say(f"{ref.name}: {answer}: {question.question}")
-    goes_on = not no_run and project.goes_on(ref)
-    if goes_on:
+    question = project.decide(ref, said, path=how["path"], comment=how["comment"])
+    say(f"{ref.name}: {said}: {question.question}")
+    if not how["no_run"]:
+        if not project.goes_on(ref):
+            run_session(project, ref, as_json=how["as_json"], retry=False)
         say(f"{ref.name}: its driver goes on; `{command_line('watch', ref.name)}` follows it")
-    if not no_run and not goes_on:
-        run_session(project, ref, as_json=as_json, retry=False)
-    if as_json:
-        emit({"session": ref.name, "question": question.question, "answer": answer})
+    body = {"session": ref.name, "question": question.question, "answer": said}
+    answer(body, (), as_json=how["as_json"])
 
 
 @click.command()
-@click.argument("session", required=False, shell_complete=_name_of)
+@session_argument
 @click.argument("artifact", required=False)
 @click.option(
     "--round", "number", type=click.IntRange(min=1), help="Which round; the last complete one by default."
@@ -368,10 +305,10 @@ def _answer(
 @click.option("--raw", is_flag=True, help="Print the file as it is.")
 def show(session: str | None, artifact: str | None, number: int | None, raw: bool) -> None:
     """Show a file of a session, rendered; without ARTIFACT the one that matters most."""
-    project = here()
+    project = find_project()
     ref = project.ref(session, looking=True)
     say_foreign(project, ref)
-    path = project.artifact(ref, artifact, number)
+    path = project.views.artifact(ref, artifact, number)
     if path is None:
         for name in project.artifacts(ref):
             click.echo(name)

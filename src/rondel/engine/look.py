@@ -49,7 +49,7 @@ class DiskReader(RepoReader):
         return self._clock()
 
     def git(self, *args: str, stdin: str = "", check: bool = True) -> str:
-        """See `Look`."""
+        """See `RepoReader`."""
         return self._git(Git(Path(self.root)), args, stdin, check=check)
 
     @override
@@ -57,7 +57,7 @@ class DiskReader(RepoReader):
         return self._git(Git(Path(folder)), args, "", check=check)
 
     def git_with_attributes(self, commit: str, *args: str, stdin: str = "", check: bool = True) -> str:
-        """See `Look`. Git works in a folder with the attributes' files of that commit alone."""
+        """See `RepoReader`. Git works in a folder with the attributes' files of that commit alone."""
         if commit not in self._trees:
             folder = TemporaryDirectory(prefix="rondel-attributes-")
             tree = Path(folder.name, "tree")
@@ -110,7 +110,7 @@ class DiskReader(RepoReader):
             return None
 
     def run(self, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60) -> tuple[int, str, str]:
-        """See `Look`."""
+        """See `RepoReader`."""
         env = clean_env(_PASSED) | Git(Path(self.root)).env | {"PWD": self.root}
         try:
             done = subprocess.run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -95,7 +96,9 @@ def _grant(session: Session[Any], wish: RunOptions) -> None:
 async def _interruptible(driver: Driver[Any]) -> Report:
     """Drive; SIGINT and SIGTERM end what is under way and are part of the report."""
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    # Only the main thread hears signals. A program that drives a session in another one ends it by `stop`.
+    is_main = threading.current_thread() is threading.main_thread()
+    for number in (signal.SIGINT, signal.SIGTERM) if is_main else ():
         loop.add_signal_handler(number, driver.interrupt)
     return await driver.drive()
 

@@ -28,7 +28,7 @@ from rondel.model.times import stamp
 from rondel.model.versions import VERSION, newer
 from rondel.model.workflow import NOTHING_GIVEN, Given, Mark, RepoReader, SessionRef, Workflow
 from rondel.processes import reaper
-from rondel.store import documents, files, ours
+from rondel.store import documents, files, journal, ours
 from rondel.store.changes import Applied, Kept, Written, apply_changes, write_ours
 from rondel.store.documents import Committed
 from rondel.store.journal import Journal, KnownLog
@@ -74,7 +74,7 @@ class Session(Generic[S]):
         self._written = Written(self.folder)
         self.doubts = Doubts(self.run, ref.name, self._written.ours)
         self.shown = Believed(self.files, self.seals, self.doubts)  # what the workflow sees
-        self.journal = Journal(self.run / "journal.jsonl")
+        self.journal = Journal(self.run / journal.NAME)
         self._records = (KnownLog(self.folder / RECORD), KnownLog(self.run / RESTORED))
         self._identity: Identity | None = None
         self._committed: Committed | None = None  # what a driver knows to be good
@@ -173,7 +173,7 @@ class Session(Generic[S]):
         how = on_record.how if on_record else BEGUN if new else ADOPTING
         self.known.record(identity, how, look.at, is_open=not self.files.exists(IDENTITY))
         self.__dict__.pop("ledger", None)  # the runtime of another session is gone
-        self.journal = Journal(self.run / "journal.jsonl")
+        self.journal = Journal(self.run / journal.NAME)
         self.doubts.read()
         self.apply_changes([Write(IDENTITY, documents.dump(identity.document()))], {}, lease)
         self._identity = identity

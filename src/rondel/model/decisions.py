@@ -10,9 +10,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from rondel.errors import UsageError
+from rondel.model.actions import Decide
 from rondel.model.changes import Document, Json
+from rondel.model.summary import command_line
 
 DECISIONS = ".rondel/decisions"
 SEAL = "seal"
@@ -73,3 +76,19 @@ def outdated(body: object, digest_of: Callable[[str], str | None]) -> str:
     if said.get("answer") in REFUSALS or not isinstance(decided, dict):
         return ""
     return next((str(name) for name, before in decided.items() if digest_of(str(name)) != before), "")
+
+
+def answered(session: str, questions: Sequence[Decide], answer: str, path: str | None) -> Decide:
+    """The question, of those that a session waits for, which this answers; UsageError when none is."""
+    due = [d for d in questions if path is None or d.path == path]
+    if not due:
+        raise UsageError(f"{session} waits for no decision now; see `{command_line('status', session)}`")
+    if len(due) > 1:
+        there = ", ".join(d.path for d in due)
+        raise UsageError(f"{session} waits for several decisions; name one with --on: {there}")
+    question = due[0]
+    if answer not in question.options:
+        raise UsageError(
+            f"{answer!r} is no answer to {question.path}; allowed: {', '.join(question.options)}"
+        )
+    return question

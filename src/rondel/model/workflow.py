@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from rondel.model.actions import Action
 from rondel.model.changes import Change
@@ -28,6 +29,8 @@ from rondel.model.workers import AskProgram, ask_nobody
 
 if TYPE_CHECKING:
     import click
+
+    from rondel.project import Project
 
 S = TypeVar("S")
 
@@ -49,6 +52,21 @@ class SessionRef:
     def name(self) -> str:
         """How a person names it: `review:2026-11-15-main`."""
         return f"{self.workflow}:{self.id}"
+
+
+@dataclass(frozen=True)
+class Started:
+    """A session that was started, or taken up again, and is ready to run."""
+
+    ref: SessionRef
+    notes: tuple[str, ...] = ()  # what the person should be told
+    lease: AbstractContextManager[Any] | None = None
+    """The right to drive it, where starting took that: the run that follows has it, or `release` ends it."""
+
+    def release(self) -> None:
+        """Let others drive it: nobody here will."""
+        if self.lease is not None:
+            self.lease.__exit__(None, None, None)
 
 
 Claim = Callable[[SessionRef], None]  # records that a session is begun here, before anything is in its folder
@@ -199,6 +217,7 @@ class Workflow(ABC, Generic[S]):
     fallback: ClassVar[str] = "manual"  # the agent that serves where none is installed or configured
     round_folder: ClassVar[str] = "round"  # the files of round 2 are below a folder `round-2`
     programs: ClassVar[Mapping[str, str]] = {}  # programs it can use, each with what needs it, for `doctor`
+    options: ClassVar[type[Any] | None] = None  # a frozen dataclass: what a program may say to `start`
     # What in a repository is its own record, not a change to review: patterns of git, from the top. With
     # `loops/**` the folders of its sessions are left out whole.
     own_paths: ClassVar[tuple[str, ...]] = ()
@@ -349,6 +368,18 @@ class Workflow(ABC, Generic[S]):
     def rules(self) -> Mapping[str, Rule]:
         """What a repository may say of these settings, by key; of one that is not here, it needs consent."""
         return {}
+
+    def start(self, project: Project, options: Any) -> Started:
+        """Start a session, or take one up again, as `options` ask: an instance of the class attribute.
+
+        `Project.start` and the workflow's own command come through here. Asks no agent and no person;
+        writes through the project (`create`, `change`) or through the workflow's `files` module.
+        """
+        raise NotImplementedError(f"{self.name} has options, and no `start` that takes them")
+
+    def home(self, root: str, *, new: bool) -> str:
+        """The checkout that sessions of somebody in `root` are kept in, or `new` ones belong to."""
+        return root
 
     def commands(self) -> click.Group | None:
         """The command `rondel NAME`; None where a workflow has none. Imported when it is called."""

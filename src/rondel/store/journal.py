@@ -18,6 +18,7 @@ from rondel.model import jsons
 from rondel.store import disk, files, logs, ours
 from rondel.store.locks import locked, release, unlock, wait_lock
 
+NAME = "journal.jsonl"  # in a session's runtime
 _LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 

@@ -5,28 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from rondel.cli.common import (
     agents_option,
+    answer,
     ask_consent,
     emit,
-    here,
+    find_project,
     json_option,
     no_run_option,
+    problem_json,
     run_session,
     say,
+    states_json,
     wait_option,
 )
 from rondel.cli.groups import Commands
-from rondel.cli.sessions import leave_word, problem_json, summary_json
+from rondel.cli.sessions import leave_word
 from rondel.errors import Held, UsageError
-from rondel.model.refs import is_branch
 from rondel.model.summary import Status, Summary, command_line
 from rondel.model.workflow import SessionRef
-from rondel.project import Project, now
+from rondel.project import Project
 from rondel.workflows.cycle import files as cycle_files
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import Transition
@@ -62,40 +64,18 @@ def command() -> None:
 @wait_option
 @no_run_option
 @json_option
-def start(
-    description: str,
-    title: str | None,
-    max_iterations: int | None,
-    auto: bool,
-    branch: str | None,
-    agents_max: int | None,
-    wait: bool,
-    no_run: bool,
-    as_json: bool,
-) -> None:
+def start(wait: bool, no_run: bool, as_json: bool, **asked: Any) -> None:
     """Start a cycle on DESCRIPTION and run it."""
-    project = here()
+    project = find_project()
     ask_consent(project, "cycle")
     if not no_run:
-        project.require_consent("cycle")
-    settings = dict(project.settings("cycle"))
-    if not project.look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip():
-        raise UsageError("the repository has no commit yet; commit something first")
-    if branch and not is_branch(branch):
-        raise UsageError(f"--branch {branch!r} is no name that git allows for a branch; choose another")
-    settings |= {"max_iterations": max_iterations} if max_iterations else {}
-    settings |= {"auto": True} if auto else {}
-    settings |= {"branch": branch} if branch else {}
-    settings |= {"agents_max": agents_max} if agents_max else {}
-    ref = cycle_files.start(project.root, description, title=title, settings=settings, claim=project.claim)
-    project.begin(ref, new=True)
+        project.trust.require("cycle")
+    ref = project.start("cycle", **asked).ref
     if not as_json:
         click.echo(ref.id)
-    if no_run:
-        if as_json:
-            emit({"session": ref.name, "path": ref.folder})
-        return
-    _run(project, ref, as_json=as_json, agents_max=agents_max, wait=wait)
+    if not no_run:
+        _run(project, ref, as_json=as_json, agents_max=asked["agents_max"], wait=wait)
+    answer({"session": ref.name, "path": ref.folder}, (), as_json=as_json)
 
 
 @command.command()
@@ -109,9 +89,8 @@ def extend(
     cycle: str, text: str, max_iterations: int | None, agents_max: int | None, no_run: bool, as_json: bool
 ) -> None:
     """Add TEXT to a cycle's task: the next iteration takes it up, whatever state the cycle is in."""
-    project = here()
-    ref = project.ref(cycle, "cycle")
-    project.change(ref, [cycle_files.added(text, now(), max_iterations)])
+    project, ref = _named(cycle)
+    project.change(ref, [cycle_files.added(text, project.look.at, max_iterations)])
     _go_on(project, ref, no_run=no_run, agents_max=agents_max, as_json=as_json, retry=True)
 
 
@@ -122,9 +101,8 @@ def extend(
 )
 def pause(cycle: str | None, at_once: bool) -> None:
     """Let a cycle rest before its next action; everything is kept."""
-    project = here()
-    ref = project.ref(cycle, "cycle")
-    leave_word(project, ref, "stop" if at_once else "pause")
+    project, ref = _named(cycle)
+    leave_word(project, ref, at_once=at_once)
 
 
 @command.command()
@@ -134,9 +112,8 @@ def pause(cycle: str | None, at_once: bool) -> None:
 )
 def stop(cycle: str | None, finish: bool) -> None:
     """Stop a cycle: end the agents that are under way; everything is kept, and `resume` goes on."""
-    project = here()
-    ref = project.ref(cycle, "cycle")
-    leave_word(project, ref, "pause" if finish else "stop")
+    project, ref = _named(cycle)
+    leave_word(project, ref, at_once=not finish)
 
 
 @command.command()
@@ -146,8 +123,7 @@ def stop(cycle: str | None, finish: bool) -> None:
 @json_option
 def resume(cycle: str | None, agents_max: int | None, wait: bool, as_json: bool) -> None:
     """Go on with a cycle; what failed for want of an answer is tried again."""
-    project = here()
-    ref = project.ref(cycle, "cycle")
+    project, ref = _named(cycle)
     _run(project, ref, as_json=as_json, agents_max=agents_max, wait=wait)
 
 
@@ -160,11 +136,10 @@ def resume(cycle: str | None, agents_max: int | None, wait: bool, as_json: bool)
 @click.option("--type", "kind", type=click.Choice([t.value for t in FeedbackType]), help="What it is.")
 def feedback(cycle: str, text: str, target: str, kind: str | None) -> None:
     """Tell an agent something; it is told when it is next asked. Works while the cycle runs."""
-    project = here()
-    ref = project.ref(cycle, "cycle")
+    project, ref = _named(cycle)
     if not text.strip():
         raise UsageError("the text is empty; say what is to be done")
-    at = project.state(ref).time(now())
+    at = project.state(ref).time(project.look.at)
     entry = transitions.feedback("user", target, text.strip(), kind or KIND.get(target, "clarification"), at)
     _change(project, ref, transitions.say(entry))
     done = project.summary(ref).status is Status.COMPLETED
@@ -183,8 +158,7 @@ def decide(
     cycle: str, decision: str, option: str, by: str, agents_max: int | None, no_run: bool, as_json: bool
 ) -> None:
     """Make a DECISION an agent asked for, and go on."""
-    project = here()
-    ref = project.ref(cycle, "cycle")
+    project, ref = _named(cycle)
     chosen = _chosen(project.state(ref), decision, option)
     _change(project, ref, transitions.make_decision(decision, chosen, by))
     say(f"{ref.name}: {decision}: {chosen}")
@@ -212,8 +186,7 @@ def _chosen(state: State, name: str, option: str) -> str:
 @click.option("--by", default="user", show_default=True, help="Who reports it.")
 def block(cycle: str, description: str, by: str) -> None:
     """Report a blocker: nothing new starts until it is out of the way."""
-    project = here()
-    ref = project.ref(cycle, "cycle")
+    project, ref = _named(cycle)
     if not description.strip():
         raise UsageError("the description is empty; say what blocks the cycle")
     names: list[str] = []
@@ -244,8 +217,7 @@ def unblock(
     as_json: bool,
 ) -> None:
     """Say that a BLOCKER is out of the way, and go on."""
-    project = here()
-    ref = project.ref(cycle, "cycle")
+    project, ref = _named(cycle)
     there = [b.id for b in project.state(ref).open_blockers]
     if blocker not in there:
         raise UsageError(
@@ -262,12 +234,11 @@ def unblock(
 @json_option
 def status(cycle: str | None, as_json: bool) -> None:
     """Show where a cycle stands. A damaged state file is rebuilt, with a warning."""
-    project = here()
-    ref = _one(project, cycle)
+    project, ref = _looked_at(cycle)
     _restored(project, ref)
     found = project.summary(ref)
     if as_json:
-        emit({"sessions": [summary_json(project, ref, found) | {"state": found.state}]})
+        emit(states_json(project, [ref]))
         return
     state: State = project.state(ref)
     if state.cycle is None:
@@ -307,8 +278,7 @@ def _status_lines(state: State, cycle: CycleState, found: Summary) -> Iterator[s
 @json_option
 def timeline(cycle: str | None, as_json: bool) -> None:
     """Show a cycle's iterations, one line each."""
-    project = here()
-    ref = _one(project, cycle)
+    project, ref = _looked_at(cycle)
     _restored(project, ref)
     state: State = project.state(ref)
     if as_json:
@@ -323,8 +293,7 @@ def timeline(cycle: str | None, as_json: bool) -> None:
 @json_option
 def rebuild(cycle: str | None, as_json: bool) -> None:
     """Restore a cycle's state file from its progress files; a damaged one is kept aside."""
-    project = here()
-    ref = _one(project, cycle)
+    project, ref = _looked_at(cycle)
     state: State = project.state(ref)
     problems = [p for p in state.problems if p.rule != "state-rebuilt"]
     if state.cycle is None:
@@ -364,15 +333,21 @@ def schema() -> None:
 # -- what they share ----------------------------------------------------------------------------
 
 
-def _one(project: Project, name: str | None) -> SessionRef:
+def _named(name: str | None) -> tuple[Project, SessionRef]:
+    """The cycle that is meant: by name, else the active one."""
+    project = find_project()
+    return project, project.ref(name, "cycle")
+
+
+def _looked_at(name: str | None) -> tuple[Project, SessionRef]:
     """The cycle a person looks at: the one they name, the one that is active, else the newest."""
-    if name:
-        return project.ref(name, "cycle")
+    project = find_project()
     refs = project.sessions("cycle")
-    if not refs:
+    if not refs and not name:
         raise UsageError('there is no cycle here; `rondel cycle start "…"` begins one')
-    active = [r for r in refs if not project.summary(r).status.is_over]
-    return project.ref(None, "cycle") if active else refs[-1]
+    if name or any(not project.summary(r).status.is_over for r in refs):
+        return project, project.ref(name, "cycle")
+    return project, refs[-1]
 
 
 def _change(project: Project, ref: SessionRef, *transitions: Transition) -> None:
@@ -380,7 +355,7 @@ def _change(project: Project, ref: SessionRef, *transitions: Transition) -> None
     state: State = project.state(ref)
     if state.cycle is None:
         raise UsageError("; ".join(p.message for p in state.problems))
-    project.change(ref, [*restore(state), state.edit(now(), *transitions)])
+    project.change(ref, [*restore(state), state.edit(project.look.at, *transitions)])
 
 
 def _go_on(

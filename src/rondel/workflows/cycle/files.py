@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Change, Edit, Write, json_file
 from rondel.model.names import digest, safe_name
+from rondel.model.refs import is_branch
 from rondel.model.summary import Problem
 from rondel.model.times import offset
-from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
+from rondel.model.workflow import Claim, Repairs, SessionRef, Started, unclaimed
 from rondel.store import files as store
 from rondel.store.changes import apply_changes
 from rondel.store.snapshot import DiskSnapshot
@@ -27,8 +28,12 @@ from rondel.workflows.cycle.rebuild import restore
 from rondel.workflows.cycle.requests import CURRENT, EXTENSIONS, SETTINGS
 from rondel.workflows.cycle.state import State
 
+if TYPE_CHECKING:
+    from rondel.project import Project
+
 UTC_OFFSET_H = 8.0
 TRIES = 20
+SAID = ("max_iterations", "auto", "branch", "agents_max")  # of a start, over the settings
 SIGNALS = {"paused": (False, "pause"), "failed": (False, "stop"), "running": (True, "continue")}
 
 
@@ -104,7 +109,40 @@ def load(cycle_id: str, root: str | Path = ".") -> State:
     return read(DiskSnapshot(Path(root, ref.folder), ref.beside), cycle_id)
 
 
-def start(
+@dataclass(frozen=True)
+class CycleOptions:
+    """What a person or a program may say of a new cycle."""
+
+    description: str
+    title: str | None = None  # the first 100 characters of the description where there is none
+    max_iterations: int | None = None
+    auto: bool = False  # ask nobody: questions get their first option, blockers become issues
+    branch: str | None = None  # where the work lands; a branch of its own where none is said
+    agents_max: int | None = None
+
+
+def start(project: Project, options: CycleOptions) -> Started:
+    """A new cycle, with the settings of now and what is said here."""
+    settings = project.settings("cycle")
+    if not project.look.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).strip():
+        raise UsageError("the repository has no commit yet; commit something first")
+    if options.branch and not is_branch(options.branch):
+        raise UsageError(
+            f"--branch {options.branch!r} is no name that git allows for a branch; choose another"
+        )
+    said = {key: value for key in SAID if (value := getattr(options, key))}
+    ref = create(
+        project.root,
+        options.description,
+        title=options.title,
+        settings={**settings, **said},
+        claim=project.claim,
+    )
+    project.begin(ref, new=True)
+    return Started(ref)
+
+
+def create(
     root: Path,
     description: str,
     *,

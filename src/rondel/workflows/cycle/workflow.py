@@ -24,11 +24,12 @@ from rondel.model.workflow import (
     Repairs,
     RepoReader,
     SessionRef,
+    Started,
     Step,
     Workflow,
 )
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.files import repaired
+from rondel.workflows.cycle.files import CycleOptions, repaired, start
 from rondel.workflows.cycle.measure import brought
 from rondel.workflows.cycle.models import CycleState
 from rondel.workflows.cycle.read import read
@@ -43,12 +44,15 @@ STATUS = {"paused": Status.PAUSED, "completed": Status.COMPLETED, "failed": Stat
 if TYPE_CHECKING:
     import click
 
+    from rondel.project import Project
+
 
 class Cycle(Workflow[State]):
     """One cycle per state file of `.workflow/.cycle/`."""
 
     name: ClassVar[str] = "cycle"
     order: ClassVar[int] = 3
+    options: ClassVar[type[CycleOptions]] = CycleOptions
     round_folder: ClassVar[str] = "iteration"
     own_paths: ClassVar[tuple[str, ...]] = (f"{layout.HOME}/**",)
 
@@ -184,6 +188,10 @@ class Cycle(Workflow[State]):
             "junit": PATH,
             "coverage": PATH,
         }
+
+    @override
+    def start(self, project: Project, options: CycleOptions) -> Started:
+        return start(project, options)
 
     @override
     def commands(self) -> click.Group:

@@ -5,24 +5,29 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rondel import paths
-from rondel.errors import RondelError, UsageError
-from rondel.model.changes import Document
+from rondel.errors import GitError, RondelError, UsageError
+from rondel.model.changes import Document, Edit
 from rondel.model.codec import request_file
 from rondel.model.names import slug
-from rondel.model.summary import Problem
+from rondel.model.summary import Problem, command_line
 from rondel.model.times import stamp
-from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
+from rondel.model.workflow import Claim, Repairs, SessionRef, Started, unclaimed
 from rondel.store import documents, files, ours
 from rondel.store.changes import write_ours
-from rondel.workflows.feature import layout
+from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.lint import Anomaly, lint, without_stray_brace
 from rondel.workflows.feature.phases import ACTIVE, BRAINSTORM, LIMITS, SPECIFY
 from rondel.workflows.feature.phases import ARTIFACTS as ARTIFACT_OF
 from rondel.workflows.feature.stamps import merge_phase
+
+if TYPE_CHECKING:
+    from rondel.project import Project
 
 log = logging.getLogger("rondel.feature")
 _ID = re.compile(r"(\d{1,9})(?:-|$)")
@@ -50,6 +55,50 @@ def update_phase_state(feature_path: str | Path, phase: str, updates: Mapping[st
         log.warning("%s", e)
         return False
     return True
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """What a person or a program may say of a new feature."""
+
+    title: str
+    mode: str | None = None  # hotfix, quick, standard or full; else as the settings say
+    description: str = ""  # what is wanted, in a few sentences
+    brainstorm: str | None = None  # one that is written already
+    worktree: bool = False  # make a worktree beside the repository, with the branch
+
+
+def start(project: Project, options: FeatureOptions) -> Started:
+    """A new feature, with a branch name of its own and, where it is asked for, a worktree."""
+    if options.worktree:
+        worktrees.require_commit(project.look)
+    ref = start_feature(
+        project.root,
+        options.title,
+        mode=options.mode or str(project.settings("feature")["mode"]),
+        description=options.description,
+        brainstorm=options.brainstorm,
+        at=project.look.at,
+        claim=project.claim,
+    )
+    project.begin(ref, new=True)
+    notes, branch = list[str](), project.state(ref).branch
+    if (own := project.running.own_branch(ref)) is not None:
+        notes.append(f"the branch {branch} is there and holds other work; this feature's code goes to {own}")
+        project.change(ref, [Edit(layout.META, lambda meta: {**meta, "branch": own})])
+        branch = own
+    if options.worktree:
+        try:
+            path = worktrees.add(project.look, ref.id, branch)
+        except GitError as e:
+            gives_up = command_line("feature", "finish", ref.id, "--abandon")
+            raise RondelError(
+                f"{ref.name} is there, but without a worktree: {e}; go on without one, or give it up "
+                f"(`{gives_up}`) and start again"
+            ) from e
+        project.change(ref, [Edit(layout.META, lambda meta: {**meta, "worktree": path})])
+        notes.append(f"worktree: {place.resolve(str(project.root), path)}")
+    return Started(ref, tuple(notes))
 
 
 def start_feature(

@@ -24,11 +24,12 @@ from rondel.model.workflow import (
     Repairs,
     RepoReader,
     SessionRef,
+    Started,
     Step,
     Workflow,
 )
-from rondel.workflows.feature import layout
-from rondel.workflows.feature.files import lost, mend
+from rondel.workflows.feature import layout, place
+from rondel.workflows.feature.files import FeatureOptions, lost, mend, start
 from rondel.workflows.feature.lint import Anomaly
 from rondel.workflows.feature.meta import notes, records, stamped, title, word
 from rondel.workflows.feature.phases import ABANDONED, ARTIFACTS, FINISH, IMPLEMENT, REVIEWED, VERIFY
@@ -38,6 +39,8 @@ from rondel.workflows.feature.work import read_work
 
 if TYPE_CHECKING:
     import click
+
+    from rondel.project import Project
 
 _FOLDER = re.compile(r"\d+-.+")
 REPAIRS = {
@@ -54,6 +57,7 @@ class Feature(Workflow[State]):
 
     name = "feature"
     order = 2
+    options = FeatureOptions
     round_folder = "iteration"
     own_paths = (f"{layout.FEATURES}/*/{layout.META}",)  # its documents are the person's, too
 
@@ -149,6 +153,14 @@ class Feature(Workflow[State]):
     @override
     def rules(self) -> Mapping[str, Rule]:
         return {"mode": HARMLESS}
+
+    @override
+    def home(self, root: str, *, new: bool) -> str:
+        return (place.owner(root) or root) if new else place.home_of_features(root)
+
+    @override
+    def start(self, project: Project, options: FeatureOptions) -> Started:
+        return start(project, options)
 
     @override
     def commands(self) -> click.Group:

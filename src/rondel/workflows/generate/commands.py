@@ -4,38 +4,44 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import click
 
 from rondel.cli.common import (
+    WAITS,
     agents_option,
+    answer,
     ask_consent,
     emit,
-    here,
+    find_project,
     json_option,
     no_run_option,
+    on_option,
     run_session,
     say,
+    session_names,
+    states_json,
     wait_option,
 )
 from rondel.cli.groups import Commands
-from rondel.cli.sessions import summary_json
-from rondel.errors import ConfigError, Held, NothingToDo, UsageError
-from rondel.model.actions import Decide, Derive
-from rondel.model.changes import foresee
-from rondel.model.outcomes import Ended, Outcome
-from rondel.model.snapshot import FrozenSnapshot
+from rondel.errors import Held, NothingToDo, UsageError
+from rondel.model.decisions import answered
 from rondel.model.summary import Status, command_line
-from rondel.model.workflow import SessionRef, Step
+from rondel.model.workflow import SessionRef
 from rondel.paths import is_bytecode
-from rondel.project import Project, answered
+from rondel.project import Project
 from rondel.workflows.generate import transitions
-from rondel.workflows.generate.files import Copy, GenerateOptions, copies, copy_code, new_profile, start
+from rondel.workflows.generate.files import (
+    Copy,
+    copies,
+    copy_code,
+    new_profile,
+    questions_to_come,
+    work_out,
+)
 from rondel.workflows.generate.layout import PROFILES
 from rondel.workflows.generate.models import WorkflowPhase
 from rondel.workflows.generate.profiles.discover import (
@@ -44,20 +50,10 @@ from rondel.workflows.generate.profiles.discover import (
     load_profile,
     profile_names,
 )
-from rondel.workflows.generate.read import GATES, State
+from rondel.workflows.generate.read import State, check_settings
 from rondel.workflows.generate.workflow import status_text
 
-F = TypeVar("F", bound=Callable[..., object])
-WAITS = 3
-STEPS_MAX = 100  # of what code works out by itself, before an agent or a person is needed
-
-
-def _name_of(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """The sessions of this folder, for shell completion."""
-    return [ref.id for ref in here().sessions("generate") if incomplete in ref.id]
-
-
-session_argument = click.argument("session", required=False, shell_complete=_name_of)
+session_argument = click.argument("session", required=False, shell_complete=session_names("generate"))
 
 
 @click.group(cls=Commands)
@@ -84,81 +80,17 @@ def command() -> None:
 @click.option("--parallel", is_flag=True, help="Run independent cycles at once.")
 @json_option
 def init(
-    profile: str,
-    pairs: tuple[str, ...],
-    with_tests: bool,
-    skip: tuple[str, ...],
-    skip_tests: bool,
-    source_session: str | None,
-    source_files: tuple[str, ...],
-    dev: str,
-    task_id: str,
-    auto: bool,
-    parallel: bool,
-    as_json: bool,
+    pairs: tuple[str, ...], skip: tuple[str, ...], skip_tests: bool, as_json: bool, **asked: Any
 ) -> None:
     """Begin a session: its cycles, its first prompt. Prints its name."""
-    project = here()
-    metadata = {k: v for k, v in (("dev", dev), ("task_id", task_id)) if v}
-    wish = GenerateOptions(
-        profile=profile,
-        context=context_of(pairs),
-        with_tests=with_tests,
-        skip=(*skip, *(("tests",) if skip_tests else ())),
-        source_session=source_session,
-        source_files=source_files,
-        metadata=metadata,
-        request={"auto": auto, "parallel": parallel},
-    )
+    project = find_project()
     ask_consent(project, "generate")
-    _check_settings(project)
-    ref = start(
-        project.root,
-        wish,
-        base=Path.cwd(),
-        admits=project.admits,
-        ask=project.ask,
-        claim=project.claim,
-        files_of=project.files,
-    )
-    project.begin(ref, new=True)
-    _work_out(project, ref)
-    if as_json:
-        emit({"session": ref.name, "id": ref.id, "path": ref.folder, "state": project.summary(ref).state})
-        return
-    click.echo(ref.id)
-    _say_next(project, ref)
-
-
-def _check_settings(project: Project) -> None:
-    """Check `[generate]` of the settings; an error names the key and what is allowed."""
-    found = dict(project.settings("generate"))
-    source = project.config.source
-    gates = found["gates"]
-    rows = {
-        "gate": found["gate"],
-        **({f"gates.{k}": v for k, v in gates.items()} if isinstance(gates, dict) else {}),
-    }
-    for key, value in rows.items():
-        if value not in GATES:
-            raise ConfigError(
-                f"{source}: generate.{key} = {value!r} is not allowed: one of {', '.join(GATES)}"
-            )
-    _check_limits(source, "generate", found)
-    cycles = found["cycles"]
-    for name, table in cycles.items() if isinstance(cycles, dict) else ():
-        if not isinstance(table, Mapping):
-            raise ConfigError(f"{source}: generate.cycles.{name} must be a table")
-        _check_limits(source, f"generate.cycles.{name}", table, only=True)
-
-
-def _check_limits(source: str, where: str, table: Mapping[str, object], *, only: bool = False) -> None:
-    limits = ("iterations_max", "context_chars_max")
-    for key, value in table.items():
-        if key in limits and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-            raise ConfigError(f"{source}: {where}.{key} = {value!r} is not allowed: a whole number from 1")
-        if only and key not in limits:
-            raise ConfigError(f"{source}: {where}.{key} is not a setting; allowed here: {', '.join(limits)}")
+    skipped = (*skip, *(("tests",) if skip_tests else ()))
+    ref = project.start("generate", context=context_of(pairs), skip=skipped, **asked).ref
+    body = {"session": ref.name, "id": ref.id, "path": ref.folder, "state": project.summary(ref).state}
+    answer(body, [ref.id], as_json=as_json)
+    if not as_json:
+        _say_next(project, ref)
 
 
 # -- looking ------------------------------------------------------------------------------------
@@ -169,11 +101,11 @@ def _check_limits(source: str, where: str, table: Mapping[str, object], *, only:
 @json_option
 def status(session: str | None, as_json: bool) -> None:
     """Show where a session stands, cycle by cycle."""
-    project = here()
+    project = find_project()
     ref = _one(project, session)
     found = project.summary(ref)
     if as_json:
-        emit({"sessions": [summary_json(project, ref, found) | {"state": found.state}]})
+        emit(states_json(project, [ref]))
         return
     state: State = project.state(ref)
     if state.session is None:
@@ -203,19 +135,10 @@ def _say_next(project: Project, ref: SessionRef) -> None:
 # -- going on -----------------------------------------------------------------------------------
 
 
-def _going(command_: F) -> F:
-    """The options of going on with a session."""
-    for option in (
-        agents_option,
-        json_option,
-        session_argument,
-    ):
-        command_ = option(command_)
-    return command_
-
-
 @command.command()
-@_going
+@session_argument
+@json_option
+@agents_option
 @click.option("--auto/--no-auto", default=None, help="Let every prompt and response pass without asking.")
 @click.option("--parallel/--no-parallel", default=None, help="Run independent cycles at once.")
 @wait_option
@@ -228,12 +151,12 @@ def run(
     wait: bool,
 ) -> None:
     """Go on with a session, with the settings as they are now."""
-    project = here()
+    project = find_project()
     ref = project.ref(session, "generate")
     state: State = project.state(ref)
     if project.summary(ref).status.is_over:
         raise NothingToDo(f"{ref.name} is at its end; see `{command_line('generate', 'status', ref.id)}`")
-    _check_settings(project)
+    check_settings(project.config.source, project.settings("generate"))
     before = {"auto": state.request.auto, "parallel": state.request.parallel}
     said = {"auto": auto, "parallel": parallel}
     asked = {**before, **{key: value for key, value in said.items() if value is not None}}
@@ -245,7 +168,7 @@ def run(
 
 @command.command()
 @session_argument
-@click.option("--on", "path", help="Which question, when several wait.")
+@on_option
 @click.option("--comment", default="", help="Why.")
 @no_run_option
 @json_option
@@ -257,7 +180,7 @@ def approve(session: str | None, path: str | None, comment: str, no_run: bool, a
 @command.command()
 @session_argument
 @click.option("--feedback", default="", help="What must be different; without it the cycle halts.")
-@click.option("--on", "path", help="Which question, when several wait.")
+@on_option
 @no_run_option
 @json_option
 def reject(session: str | None, feedback: str, path: str | None, no_run: bool, as_json: bool) -> None:
@@ -266,20 +189,20 @@ def reject(session: str | None, feedback: str, path: str | None, no_run: bool, a
 
 
 def _answer(
-    session: str | None, answer: str, comment: str, path: str | None, *, no_run: bool, as_json: bool
+    session: str | None, said: str, comment: str, path: str | None, *, no_run: bool, as_json: bool
 ) -> None:
-    project = here()
+    project = find_project()
     ref = project.ref(session, "generate")
-    answered(ref, _questions_to_come(project, ref), answer, path)  # one that is refused writes nothing
+    answered(ref.name, questions_to_come(project, ref), said, path)  # one that is refused writes nothing
     with suppress(Held), project.hold(ref):
-        _work_out(project, ref)
-    question = project.decide(ref, answer, path=path, comment=comment)
-    say(f"{ref.name}: {answer}: {question.question}")
+        work_out(project, ref)
+    question = project.decide(ref, said, path=path, comment=comment)
+    say(f"{ref.name}: {said}: {question.question}")
     if project.goes_on(ref):
         return
     with project.hold(ref) as lease:
-        _work_out(project, ref)
-        if not no_run and (answer != "reject" or comment.strip()):
+        work_out(project, ref)
+        if not no_run and (said != "reject" or comment.strip()):
             run_session(project, ref, as_json=as_json, retry=False, lease=lease)
     _leave(project, ref, as_json=as_json)
 
@@ -308,11 +231,11 @@ def retry(
     session: str | None, name: str | None, phase: str | None, feedback: str, no_run: bool, as_json: bool
 ) -> None:
     """Go on with a cycle that stopped, or redo a cycle or one phase of it."""
-    project = here()
+    project = find_project()
     ref = project.ref(session, "generate")
     chosen = WorkflowPhase(phase) if phase else None
     with project.hold(ref) as lease:
-        project.change(ref, transitions.retry(project.state(ref), name, chosen, feedback, _now()))
+        project.change(ref, transitions.retry(project.state(ref), name, chosen, feedback, project.look.at))
         if not no_run:
             run_session(project, ref, as_json=as_json, lease=lease)
     _leave(project, ref, as_json=as_json)
@@ -324,9 +247,9 @@ def skip(words: tuple[str, ...]) -> None:
     """Leave a cycle out."""
     if len(words) > 2:  # noqa: PLR2004
         raise UsageError("give the TYPE of the cycle and, where there are several, the SESSION")
-    project = here()
+    project = find_project()
     ref = project.ref(words[1] if len(words) > 1 else None, "generate")
-    project.change(ref, transitions.skip(project.state(ref), words[0], _now()))
+    project.change(ref, transitions.skip(project.state(ref), words[0], project.look.at))
     say(f"{ref.name}: {words[0]} is skipped")
 
 
@@ -334,46 +257,12 @@ def skip(words: tuple[str, ...]) -> None:
 @session_argument
 def cancel(session: str | None) -> None:
     """Give a session up: what is complete stays, nothing more is done."""
-    project = here()
+    project = find_project()
     ref = project.ref(session, "generate")
-    project.change(ref, transitions.cancel(project.state(ref), _now()))
+    project.change(ref, transitions.cancel(project.state(ref), project.look.at))
     if project.summary(ref).status is Status.RUNNING:
-        project.control(ref, "stop")
+        project.stop(ref)
     say(f"{ref.name}: cancelled; `{command_line('generate', 'retry', ref.id)}` takes it up again")
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _work_out(project: Project, ref: SessionRef) -> None:
-    """Do what needs neither an agent nor a person: prompts, and what follows from an answer."""
-    flow = project.workflow("generate")
-    for _ in range(STEPS_MAX):
-        state = project.state(ref)
-        found = ((s, s.action) for s in flow.steps(state) if isinstance(s.action, Derive))
-        step, action = next(found, (None, None))
-        if step is None or action is None:
-            return
-        seen = {path: state.files.digest(path) for path in (action.path, *action.outputs)}
-        project.change(ref, step.write(state, Outcome(Ended.DONE, finished_at=_now())), seen)
-
-
-def _questions_to_come(project: Project, ref: SessionRef) -> list[Decide]:
-    """What a person has to say once everything that code works out by itself is there; writes nothing."""
-    flow, before = project.workflow("generate"), project.files(ref)
-    found = {path: before.data(path) or b"" for path in project.artifacts(ref)}
-    due: list[Step[State]] = []
-    for _ in range(STEPS_MAX):
-        files = FrozenSnapshot(found)
-        files.place = before.place
-        state = flow.read(files, ref, project.given("generate"))
-        due = list(flow.steps(state))
-        step = next((s for s in due if isinstance(s.action, Derive)), None)
-        if step is None:
-            break
-        foresee(found, step.write(state, Outcome(Ended.DONE, finished_at=_now())))
-    return [s.action for s in due if isinstance(s.action, Decide)]
 
 
 # -- taking the code over -----------------------------------------------------------------------
@@ -389,7 +278,7 @@ def _questions_to_come(project: Project, ref: SessionRef) -> list[Decide]:
 @click.option("--dry-run", is_flag=True, help="Only show the diff.")
 def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...], dry_run: bool) -> None:
     """Copy finished code into the project, as a diff you have seen; never over changed files unasked."""
-    project = here()
+    project = find_project()
     ref = _one(project, session)
     if not dry_run:
         project.require_known(ref)
@@ -428,12 +317,9 @@ def _refuse_changed(changed: list[Copy]) -> None:
 @json_option
 def profiles(as_json: bool) -> None:
     """List the profiles: installed ones, and those in .aiwf/profiles/."""
-    found = profile_names(here().root)
-    if as_json:
-        emit({"profiles": [{"name": name, "from": place} for name, place in found.items()]})
-        return
-    for name, place in found.items():
-        click.echo(f"{name}  {place}")
+    found = profile_names(find_project().root)
+    rows = [{"name": name, "from": place} for name, place in found.items()]
+    answer({"profiles": rows}, (f"{name}  {place}" for name, place in found.items()), as_json=as_json)
 
 
 @command.group(cls=Commands)
@@ -448,7 +334,7 @@ def profile() -> None:
 )
 def show(name: str, pairs: tuple[str, ...]) -> None:
     """Show what a profile is for, and its cycles for a context; of one of the repository, its files."""
-    root = here().root
+    root = find_project().root
     if is_brought(name, root):
         _show_files(name, root)
         return
@@ -482,9 +368,9 @@ def _show_files(name: str, root: Path) -> None:
 @click.argument("name")
 def new(name: str) -> None:
     """Make a working profile in .aiwf/profiles/, with tests."""
-    project = here()
+    project = find_project()
     folder = new_profile(project.root, name).relative_to(project.root)
-    project.consent([project.part_of(brought_profile(name))])  # it is ours, as long as nobody changes it
+    project.trust.give([brought_profile(name)])  # it is ours, as long as nobody changes it
     click.echo(str(folder))
     test = f"cd {shlex.quote(str(folder))} && python -m unittest test_profile.py"
     say(f"edit its prompts and standards; test it with `{test}`")

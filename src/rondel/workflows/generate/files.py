@@ -10,18 +10,20 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files as resources
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
-from rondel.model.changes import Document, Json
+from rondel.model.actions import Decide, Derive
+from rondel.model.changes import Document, Json, foresee
 from rondel.model.codec import request_file
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.names import digest, inside, is_safe_name, safe_name, slug
-from rondel.model.snapshot import Snapshot
+from rondel.model.outcomes import Ended, Outcome
+from rondel.model.snapshot import FrozenSnapshot, Snapshot
 from rondel.model.times import stamp
 from rondel.model.workers import AskProgram, ask_nobody
-from rondel.model.workflow import Claim, SessionRef, unclaimed
+from rondel.model.workflow import Claim, SessionRef, Started, Step, unclaimed
 from rondel.store import documents as store
 from rondel.store import files, ours
 from rondel.store.snapshot import DiskSnapshot
@@ -29,12 +31,16 @@ from rondel.workflows.generate import layout
 from rondel.workflows.generate.models import CycleState, WorkflowState, WorkflowStatus, validate_cycles
 from rondel.workflows.generate.profiles.base import WorkflowProfile
 from rondel.workflows.generate.profiles.discover import load_profile, profile_names
-from rondel.workflows.generate.read import State, read
+from rondel.workflows.generate.read import State, check_settings, read
+
+if TYPE_CHECKING:
+    from rondel.project import Project
 
 SOURCE_MAX = 2_000_000  # characters of source code a session takes in
 SOURCES_MAX = 500
 INPUT_MAX = 1_000_000
 NAMES = 20
+STEPS_MAX = 100  # of what code works out by itself, before an agent or a person is needed
 SHARED = ("entity", "table", "bounded_context", "package", "base_package", "tenant_column", "description")
 
 FilesOf = Callable[[SessionRef], Snapshot]
@@ -42,22 +48,41 @@ FilesOf = Callable[[SessionRef], Snapshot]
 
 @dataclass(frozen=True)
 class GenerateOptions:
-    """What a person asks for when they start a session."""
+    """What a person or a program may say of a new session; a path is relative to the current folder."""
 
     profile: str
-    context: Mapping[str, Any]
+    context: Mapping[str, Any] = field(default_factory=dict)
     with_tests: bool = False
     skip: tuple[str, ...] = ()
     source_session: str | None = None
     source_files: tuple[str, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    request: Mapping[str, Json] = field(default_factory=dict)
+    dev: str = ""  # who it is for; kept with the session, as the next one is
+    task_id: str = ""
+    auto: bool = False  # let every prompt and response pass without asking
+    parallel: bool = False  # run independent cycles at once
 
 
 # -- starting -----------------------------------------------------------------------------------
 
 
-def start(
+def start(project: Project, options: GenerateOptions) -> Started:
+    """A new session, with everything that code works out by itself: its first prompt."""
+    check_settings(project.config.source, project.settings("generate"))
+    ref = create(
+        project.root,
+        options,
+        base=Path.cwd(),
+        admits=project.look.admits,
+        ask=project.ask,
+        claim=project.claim,
+        files_of=project.files,
+    )
+    project.begin(ref, new=True)
+    work_out(project, ref)
+    return Started(ref)
+
+
+def create(
     root: Path,
     options: GenerateOptions,
     *,
@@ -67,12 +92,13 @@ def start(
     ask: AskProgram = ask_nobody,
     claim: Claim = unclaimed,
     files_of: FilesOf | None = None,
+    request: Mapping[str, Json] | None = None,
 ) -> SessionRef:
     """A new session: everything is checked before anything is written; `session.json` comes last.
 
     Paths in the options are relative to `base`, the repository when not given. A profile of the
     repository's is run, by `ask`, where `admits` says that the person consented to it. Another
-    session is read by `files_of`, which leaves out what does not count.
+    session is read by `files_of`, which leaves out what does not count. More can be asked for in `request`.
     """
     profile = load_profile(options.profile, root, admits, ask)
     sources, inherited = _sources(root, options, base or root, files_of)
@@ -98,14 +124,14 @@ def start(
         context=context,
         cycles=cycles,
         current_cycle_index=next(n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED),
-        metadata=dict(options.metadata),
+        metadata={key: value for key in ("dev", "task_id") if (value := getattr(options, key))},
         created_at=now,
         updated_at=now,
     )
-    request: Document = {"schema_version": 1, "at": now, **options.request}
+    asked: Document = {"schema_version": 1, "at": now, "auto": options.auto, "parallel": options.parallel}
     files.make_folder(folder / ".rondel")
     ours.keep_out_of_git(folder / ".rondel")
-    files.write(folder / request_file(1), store.dump(request))
+    files.write(folder / request_file(1), store.dump({**asked, **(request or {})}))
     files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
     return ref
 
@@ -169,6 +195,36 @@ def _leave_texts(folder: Path, texts: Mapping[str, str]) -> None:
         path = files.safe_join(folder, name)
         files.make_folder(path.parent)
         files.write(path, text.encode())
+
+
+def work_out(project: Project, ref: SessionRef) -> None:
+    """Do what needs neither an agent nor a person: prompts, and what follows from an answer."""
+    flow = project.workflow("generate")
+    for _ in range(STEPS_MAX):
+        state = project.state(ref)
+        found = ((s, s.action) for s in flow.steps(state) if isinstance(s.action, Derive))
+        step, action = next(found, (None, None))
+        if step is None or action is None:
+            return
+        seen = {path: state.files.digest(path) for path in (action.path, *action.outputs)}
+        project.change(ref, step.write(state, Outcome(Ended.DONE, finished_at=project.look.at)), seen)
+
+
+def questions_to_come(project: Project, ref: SessionRef) -> list[Decide]:
+    """What a person has to say once everything that code works out by itself is there; writes nothing."""
+    flow, before = project.workflow("generate"), project.files(ref)
+    found = {path: before.data(path) or b"" for path in project.artifacts(ref)}
+    due: list[Step[State]] = []
+    for _ in range(STEPS_MAX):
+        shown = FrozenSnapshot(found)
+        shown.place = before.place
+        state = flow.read(shown, ref, project.given("generate"))
+        due = list(flow.steps(state))
+        step = next((s for s in due if isinstance(s.action, Derive)), None)
+        if step is None:
+            break
+        foresee(found, step.write(state, Outcome(Ended.DONE, finished_at=project.look.at)))
+    return [s.action for s in due if isinstance(s.action, Decide)]
 
 
 # -- sources ------------------------------------------------------------------------------------

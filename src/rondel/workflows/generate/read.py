@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from rondel.errors import ConfigError
 from rondel.model.changes import Document
 from rondel.model.codec import decode, only, request_file, requests_in
 from rondel.model.consent import Admits, admits_nothing
@@ -322,3 +323,32 @@ def read_request(files: Snapshot, settings: Mapping[str, object] = MappingProxyT
 
 def _count(value: object, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+
+
+def check_settings(source: str, found: Mapping[str, object]) -> None:
+    """Check `[generate]` of the settings; an error names the key and what is allowed."""
+    gates = found["gates"]
+    rows = {
+        "gate": found["gate"],
+        **({f"gates.{k}": v for k, v in gates.items()} if isinstance(gates, dict) else {}),
+    }
+    for key, value in rows.items():
+        if value not in GATES:
+            raise ConfigError(
+                f"{source}: generate.{key} = {value!r} is not allowed: one of {', '.join(GATES)}"
+            )
+    _check_limits(source, "generate", found)
+    cycles = found["cycles"]
+    for name, table in cycles.items() if isinstance(cycles, dict) else ():
+        if not isinstance(table, Mapping):
+            raise ConfigError(f"{source}: generate.cycles.{name} must be a table")
+        _check_limits(source, f"generate.cycles.{name}", table, only=True)
+
+
+def _check_limits(source: str, where: str, table: Mapping[str, object], *, only: bool = False) -> None:
+    limits = ("iterations_max", "context_chars_max")
+    for key, value in table.items():
+        if key in limits and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise ConfigError(f"{source}: {where}.{key} = {value!r} is not allowed: a whole number from 1")
+        if only and key not in limits:
+            raise ConfigError(f"{source}: {where}.{key} is not a setting; allowed here: {', '.join(limits)}")

@@ -16,8 +16,9 @@ from rondel.model.names import is_safe_name
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Status, Summary, answering, command_line
 from rondel.model.times import parse_time
-from rondel.model.workflow import NOTHING_GIVEN, Given, RepoReader, SessionRef, Step, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, RepoReader, SessionRef, Started, Step, Workflow
 from rondel.workflows.generate import layout
+from rondel.workflows.generate.files import GenerateOptions, start
 from rondel.workflows.generate.models import (
     FINAL,
     SCHEMA_VERSION,
@@ -46,6 +47,8 @@ MARKS = {
 if TYPE_CHECKING:
     import click
 
+    from rondel.project import Project
+
 GATE = ordered(("manual", "agent", "skip"), default="manual", together=("gate", "gates"))
 OF_A_CYCLE = replace(LOWER, inherits=True)
 
@@ -55,6 +58,7 @@ class Generate(Workflow[State]):
 
     name = "generate"
     order = 5
+    options = GenerateOptions
     round_folder = "iteration"
     own_paths = (".aiwf/**",)
     schema_version = SCHEMA_VERSION
@@ -132,6 +136,10 @@ class Generate(Workflow[State]):
             "cycles.*.iterations_max": OF_A_CYCLE,
             "cycles.*.context_chars_max": OF_A_CYCLE,
         }
+
+    @override
+    def start(self, project: Project, options: GenerateOptions) -> Started:
+        return start(project, options)
 
     @override
     def commands(self) -> click.Group:

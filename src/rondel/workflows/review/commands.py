@@ -16,19 +16,18 @@ from rondel.cli.common import (
     drive,
     emit,
     fail_option,
-    here,
+    find_project,
     json_option,
     print_markdown,
     say,
     say_foreign,
     wait_option,
 )
-from rondel.cli.tables import table
+from rondel.cli.screen import table
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document, text
 from rondel.model.times import stamp
-from rondel.model.workflow import SessionRef
-from rondel.project import Project, now
+from rondel.project import Project
 from rondel.workflows.review import files
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.judge import GROUPS, Comparison, compare_rounds
@@ -46,9 +45,8 @@ from rondel.workflows.review.publish import (
 )
 from rondel.workflows.review.read import ReviewState, change_in, entries_of
 from rondel.workflows.review.report import place_of, progress_of
-from rondel.workflows.review.request import ReviewOptions
 from rondel.workflows.review.result import Entry, Made, made
-from rondel.workflows.review.target import Kind, branch_of, parse_target, pins_of
+from rondel.workflows.review.target import branch_of, pins_of
 
 session_option = click.option(
     "--session", help="Any unique part of its name; else the newest of this branch."
@@ -71,7 +69,7 @@ class _Start(click.Command):
     context_class = _StartContext
 
 
-class ReviewDoor(click.Group):
+class ReviewCommands(click.Group):
     """`rondel review TARGET` starts a review; `rondel review show` and the like are commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -88,7 +86,7 @@ class ReviewDoor(click.Group):
         self.format_commands(ctx, formatter)
 
 
-@click.group(cls=ReviewDoor, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=ReviewCommands, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Review a change: several reviewers, discourse, one final review, round after round."""
 
@@ -97,8 +95,8 @@ def command() -> None:
 @click.argument("target", required=False)
 @click.option("--pr", type=click.IntRange(min=1), help="A pull request, through gh.")
 @click.option("--team", help="Who reviews: principal:2,quality:2,security:1.")
-@click.option("--reviewer", "one_offs", multiple=True, help="A one-off reviewer, described in a sentence.")
-@click.option("--requirements", type=click.Path(path_type=Path), help="What the change must do.")
+@click.option("--reviewer", "reviewers", multiple=True, help="A one-off reviewer, described in a sentence.")
+@click.option("--requirements", type=click.Path(), help="What the change must do.")
 @click.option("--quick", is_flag=True, help="Fewer reviewers, no discourse, no refuters.")
 @click.option("--again", is_flag=True, help="A new round even though nothing changed.")
 @click.option("--restart", is_flag=True, help="Put an unfinished round aside and begin it anew.")
@@ -108,14 +106,7 @@ def command() -> None:
 @wait_option
 @json_option
 def start(
-    target: str | None,
-    pr: int | None,
-    fail: bool | None,
-    sarif: Path | None,
-    agents_max: int | None,
-    wait: bool,
-    as_json: bool,
-    **options: Any,
+    fail: bool | None, sarif: Path | None, agents_max: int | None, wait: bool, as_json: bool, **asked: Any
 ) -> None:
     """Review a change and print the final review.
 
@@ -123,38 +114,22 @@ def start(
     a diff in a file. Without one it is the branch since it left main, with its uncommitted
     work. An unfinished round is resumed; after a complete one comes the next.
     """
-    project = here()
+    project = find_project()
     ask_consent(project, "review")
     try:
-        opened = files.start(project.root, project.look, _options(project, target, pr, options), project)
+        started = project.start("review", **asked)
     except UsageError as e:
-        alike = get_close_matches(target or "", set(command.commands) - {"start"}, n=1)
+        alike = get_close_matches(asked["target"] or "", set(command.commands) - {"start"}, n=1)
         if not alike:
             raise
         raise UsageError(f"{e}; or did you mean `rondel review {alike[0]}`?") from e
-    for note in opened.notes:
+    for note in started.notes:
         say(note)
-    fresh = not any(r.complete for r in _state(project, opened.ref).rounds)
-    project.begin(opened.ref, opened.lease, new=fresh)
-    report = drive(project, opened.ref, as_json=as_json, agents_max=agents_max, wait=wait, lease=opened.lease)
-    state = _state(project, opened.ref)
+    report = drive(project, started, as_json=as_json, agents_max=agents_max, wait=wait)
+    state: ReviewState = project.state(started.ref)
     if sarif and state.is_complete:
         _write_sarif(state, state.at, sarif)
-    conclude(project, opened.ref, report, as_json=as_json, fail=fail)
-
-
-def _options(project: Project, target: str | None, pr: int | None, options: dict[str, Any]) -> ReviewOptions:
-    asked = parse_target(target, pr, lambda name: Path(name).is_file())
-    given = files.read_diff(Path(asked.file), project.root) if asked.kind is Kind.DIFF else ""
-    requirements = options.pop("requirements")
-    return ReviewOptions(
-        target=asked,
-        given=given,
-        requirements=files.read_requirements(requirements, project.root) if requirements else None,
-        settings=project.settings("review"),
-        kind_of=lambda role: project.config.agent_for(role).kind,
-        **options,
-    )
+    conclude(project, started.ref, report, as_json=as_json, fail=fail)
 
 
 def _write_sarif(state: ReviewState, at: RoundFiles, path: Path) -> None:
@@ -168,21 +143,17 @@ def _write_sarif(state: ReviewState, at: RoundFiles, path: Path) -> None:
 # -- which session ---------------------------------------------------------------------------
 
 
-def _state(project: Project, ref: SessionRef) -> ReviewState:
-    state = project.state(ref)
-    assert isinstance(state, ReviewState)  # noqa: S101 - the project serves every workflow
-    return state
-
-
 def _session(project: Project, name: str | None, *, complete: bool = True) -> ReviewState:
     """The session that is meant: by name, or the newest of this branch."""
     if name:
-        return _state(project, project.ref(name, "review"))
+        found: ReviewState = project.state(project.ref(name, "review"))
+        return found
     branch = branch_of(project.look)
-    found = files.sessions_of(project.root, branch, project)
-    for state in sorted(found, key=lambda s: not project.is_known(s.ref)):  # one's own first, newest first
-        if not complete or any(r.complete for r in state.rounds) or state.is_flat:
-            return _state(project, state.ref)
+    newest = files.sessions_of(project.root, branch, project)
+    for state in sorted(newest, key=lambda s: not project.is_known(s.ref)):  # one's own first, newest first
+        if not complete or state.last_complete() or state.is_flat:
+            mine: ReviewState = project.state(state.ref)
+            return mine
     there = [r.name for r in project.sessions("review")]
     what = "complete review" if complete else "review"
     hint = (
@@ -212,7 +183,7 @@ def _round(state: ReviewState, number: int | None) -> RoundFiles:
 @json_option
 def show(number: int | None, session: str | None, sarif: Path | None, as_json: bool) -> None:
     """Print the final review of the last complete round."""
-    project = here()
+    project = find_project()
     state = _session(project, session)
     say_foreign(project, state.ref)
     foreign = not project.is_known(state.ref)
@@ -249,7 +220,7 @@ def compare(rounds: tuple[int, ...], session: str | None, as_json: bool) -> None
     """Show what is new, fixed, reopened and persisting between two rounds: the last two, or N and M."""
     if len(rounds) not in (0, 2):
         raise UsageError(f"compare takes two rounds or none, not {len(rounds)}: rondel review compare 1 2")
-    project = here()
+    project = find_project()
     state = _session(project, session)
     say_foreign(project, state.ref)
     first, second = rounds or (None, None)
@@ -280,10 +251,10 @@ def print_comparison(state: ReviewState, found: Comparison) -> None:
 @json_option
 def history(every: bool, as_json: bool) -> None:
     """List the rounds of this branch, newest first."""
-    project = here()
+    project = find_project()
     if every:
         refs = sorted(project.sessions("review"), key=lambda r: r.id, reverse=True)
-        states = [_state(project, ref) for ref in refs]
+        states = [project.state(ref) for ref in refs]
     else:
         states = files.sessions_of(project.root, branch_of(project.look), project)
     rows = [
@@ -333,10 +304,10 @@ def _row(state: ReviewState, at: RoundFiles, complete: bool) -> dict[str, Any]:
 @json_option
 def progress(session: str | None, as_json: bool) -> None:
     """Show the phases, the reviewers and the time of the round under way."""
-    project = here()
+    project = find_project()
     state = _session(project, session, complete=False)
     say_foreign(project, state.ref)
-    found = progress_of(state, now())
+    found = progress_of(state, project.look.at)
     if as_json:
         emit({**found.document(), "foreign": not project.is_known(state.ref)})
         return
@@ -347,7 +318,7 @@ def progress(session: str | None, as_json: bool) -> None:
 @json_option
 def resolve(as_json: bool) -> None:
     """Say what the next run would do, and write nothing."""
-    project = here()
+    project = find_project()
     ref, found = files.resolve(project.root, project.look, branch_of(project.look), project)
     foreign = ref in project.sessions("review") and not project.is_known(ref)
     if foreign:
@@ -397,11 +368,11 @@ def _parsed(content: str) -> dict[str, object]:
 @session_option
 def close(session: str | None) -> None:
     """Close a session: nothing more is planned in it until it is reviewed again."""
-    project = here()
+    project = find_project()
     state = _session(project, session, complete=False)
     files.refuse_flat(state)
     with project.hold(state.ref):
-        files.close(project.root, state.ref, stamp(now()))
+        files.close(project.root, state.ref, stamp(project.look.at))
     say(f"{state.ref.name} is closed")
 
 
@@ -411,10 +382,10 @@ def close(session: str | None) -> None:
 @session_option
 def accept(finding: str, reason: str, session: str | None) -> None:
     """Accept a finding of the last complete round: it stays as it is and blocks no more."""
-    project = here()
+    project = find_project()
     state = _session(project, session)
     entry = _entry(state, finding)
-    body: Document = {"answer": "accept", "by": "person", "at": stamp(now()), "comment": reason}
+    body: Document = {"answer": "accept", "by": "person", "at": stamp(project.look.at), "comment": reason}
     path = f"{DECISIONS}/accept-{entry.item.fingerprint}.json"
     project.change(state.ref, [text(path, files.dump(body))])
     say(f"accepted in {state.ref.name}: {entry.finding.title}; the next round says so")
@@ -437,7 +408,7 @@ def _entry(state: ReviewState, name: str) -> Entry:
 @session_option
 def post(pr: int | None, dry_run: bool, anyway: bool, number: int | None, session: str | None) -> None:
     """Post the final review to GitHub through gh, with comments on lines. Nothing is posted twice."""
-    project = here()
+    project = find_project()
     state = _session(project, session)
     if dry_run:
         say_foreign(project, state.ref)

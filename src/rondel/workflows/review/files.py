@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rondel import paths
 from rondel.errors import NothingToDo, UsageError
@@ -15,10 +15,10 @@ from rondel.model.changes import Document
 from rondel.model.codec import encode, request_file, requests_in
 from rondel.model.names import digest
 from rondel.model.refs import END
-from rondel.model.snapshot import FrozenSnapshot, Snapshot
+from rondel.model.snapshot import FrozenSnapshot
 from rondel.model.times import stamp
 from rondel.model.trouble import machine
-from rondel.model.workflow import RepoReader, SessionRef
+from rondel.model.workflow import RepoReader, SessionRef, Started
 from rondel.store import documents, files, ours
 from rondel.store.lease import Lease
 from rondel.store.locks import locked
@@ -30,6 +30,7 @@ from rondel.workflows.review.probes import files_at, is_empty, is_same, look_mov
 from rondel.workflows.review.read import ReviewState, carried_into, noted, phase_due
 from rondel.workflows.review.request import (
     Request,
+    ResolvedOptions,
     ReviewOptions,
     own_personas,
     request_for,
@@ -37,8 +38,21 @@ from rondel.workflows.review.request import (
     team_of,
 )
 from rondel.workflows.review.steps import is_noted
-from rondel.workflows.review.target import Pins, Target, nothing, pin, pins_of, shipped, without_filter
+from rondel.workflows.review.target import (
+    Kind,
+    Pins,
+    Target,
+    nothing,
+    parse_target,
+    pin,
+    pins_of,
+    shipped,
+    without_filter,
+)
 from rondel.workflows.review.workflow import Review
+
+if TYPE_CHECKING:
+    from rondel.project import Project
 
 AGAIN_MAX = 50
 KEPT_MAX = 1000  # texts that were replaced in one round
@@ -58,36 +72,8 @@ class Opened:
     lease: Lease | None = None
 
 
-class Owner(Protocol):
-    """Whose reviews these are: which sessions are theirs, and what in them counts."""
-
-    def settings_for(self, workflow: str, change: tuple[str, str] | None) -> Mapping[str, object]:
-        """The settings that count for judging a change: those of its base."""
-        ...
-
-    def hold(self, ref: SessionRef) -> Lease:
-        """The lease of a session; refused for one that is not theirs, or that somebody drives."""
-        ...
-
-    def claim(self, ref: SessionRef) -> None:
-        """Record that a session is begun, before anything is in its folder."""
-        ...
-
-    def is_recorded(self, ref: SessionRef) -> bool:
-        """Whether they began or adopted a session: what others said and accepted is not carried on."""
-        ...
-
-    def files(self, ref: SessionRef) -> Snapshot:
-        """The files of a session, without what does not count."""
-        ...
-
-    def seal(self, ref: SessionRef, path: str, data: bytes) -> bytes:
-        """A decision of theirs, so that it counts in a session."""
-        ...
-
-
 def place(
-    root: Path, branch: str, day: date, taken: Container[str] = (), owner: Owner | None = None
+    root: Path, branch: str, day: date, taken: Container[str] = (), owner: Project | None = None
 ) -> SessionRef:
     """The session of a branch on a day, whether it is there yet or not.
 
@@ -105,13 +91,13 @@ def place(
     )
 
 
-def state_of(root: Path, ref: SessionRef, owner: Owner | None = None) -> ReviewState:
+def state_of(root: Path, ref: SessionRef, owner: Project | None = None) -> ReviewState:
     """What the files of a session show; to its owner, as far as they count."""
     return ReviewState(ref, owner.files(ref) if owner else DiskSnapshot(root / ref.folder))
 
 
 def resolve(
-    root: Path, look: RepoReader, branch: str, owner: Owner | None = None
+    root: Path, look: RepoReader, branch: str, owner: Project | None = None
 ) -> tuple[SessionRef, Resolution]:
     """What the next run would do. Writes nothing."""
     state = state_of(root, place(root, branch, _today(look), owner=owner), owner)
@@ -120,7 +106,7 @@ def resolve(
     return state.ref, state.resolution
 
 
-def sessions_of(root: Path, branch: str, owner: Owner | None = None) -> list[ReviewState]:
+def sessions_of(root: Path, branch: str, owner: Project | None = None) -> list[ReviewState]:
     """The sessions of a branch, newest first."""
     found = [state_of(root, ref, owner) for ref in Review().sessions(DiskSnapshot(root))]
     ours = [s for s in found if s.branch == branch or (s.branch is None and _named_for(s.ref.id, branch))]
@@ -145,9 +131,9 @@ class _Opening:
 
     root: Path
     look: RepoReader
-    options: ReviewOptions
+    options: ResolvedOptions
     pins: Pins
-    owner: Owner | None
+    owner: Project | None
 
     def state(self, ref: SessionRef) -> ReviewState:
         return state_of(self.root, ref, self.owner)
@@ -157,7 +143,35 @@ class _Opening:
         return self.state(ref)
 
 
-def start(root: Path, look: RepoReader, options: ReviewOptions, owner: Owner | None = None) -> Opened:
+def start(project: Project, options: ReviewOptions) -> Started:
+    """Take up the review that is asked for; its lease is held until it runs."""
+    target = parse_target(options.target, options.pr, lambda name: Path(name).is_file())
+    wanted = options.requirements
+    resolved = ResolvedOptions(
+        target=target,
+        given=read_diff(Path(target.file), project.root) if target.kind is Kind.DIFF else "",
+        team=options.team,
+        one_offs=options.reviewers,
+        requirements=read_requirements(Path(wanted), project.root) if wanted else None,
+        quick=options.quick,
+        again=options.again,
+        restart=options.restart,
+        settings=project.settings(Review.name),
+        kind_of=lambda role: project.config.agent_for(role).kind,
+    )
+    opened = open_round(project.root, project.look, resolved, project)
+    with ExitStack() as stack:
+        if opened.lease is not None:
+            stack.enter_context(opened.lease)
+        is_new = state_of(project.root, opened.ref, project).last_complete() is None
+        project.begin(opened.ref, opened.lease, new=is_new)
+        stack.pop_all()
+    return Started(opened.ref, opened.notes, opened.lease)
+
+
+def open_round(
+    root: Path, look: RepoReader, options: ResolvedOptions, owner: Project | None = None
+) -> Opened:
     """Resume the unfinished round of this change's branch, or open the next. NothingToDo writes nothing.
 
     A session is changed only with its lease. One that the `owner` took is given back with it.
@@ -192,7 +206,7 @@ def start(root: Path, look: RepoReader, options: ReviewOptions, owner: Owner | N
             return replace(opened, lease=lease)
 
 
-def _brought(pins: Pins, look: RepoReader, owner: Owner | None) -> frozenset[str]:
+def _brought(pins: Pins, look: RepoReader, owner: Project | None) -> frozenset[str]:
     """The sessions that come with the change and are not the owner's: reviewed, and counting for nothing.
 
     Also where the owner's word for this process would adopt any other one.
@@ -219,7 +233,7 @@ def _is_nothing(pins: Pins, look: RepoReader) -> bool:
     return not parse_diff(pins.given) if pins.given else is_empty(pins.base, pins.head, look)
 
 
-def _unfinished(root: Path, branch: str, owner: Owner | None) -> list[ReviewState]:
+def _unfinished(root: Path, branch: str, owner: Project | None) -> list[ReviewState]:
     """The sessions of a branch whose last round can be gone on with, newest first."""
     return [
         s

@@ -1,6 +1,6 @@
 """Looking at the repository: the change between two commits, the project's standards, old quotations.
 
-Everything goes through a `Look`, within bounds whatever the size of the change.
+Everything goes through a `RepoReader`, within bounds whatever the size of the change.
 """
 
 from __future__ import annotations

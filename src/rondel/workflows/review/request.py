@@ -109,7 +109,21 @@ def _number(value: object, default: int) -> int:
 
 @dataclass(frozen=True)
 class ReviewOptions:
-    """What a person asked for on the command line."""
+    """What a person or a program may ask for; a path is relative to the current folder."""
+
+    target: str | None = None  # a range, a revision, `staged`, or the path of a diff; else the branch
+    pr: int | None = None  # a pull request, through gh
+    team: str | None = None  # principal:2,security:1
+    reviewers: tuple[str, ...] = ()  # one-off reviewers, each described in a sentence
+    requirements: str | None = None  # the path of a file that says what the change must do
+    quick: bool = False  # fewer reviewers, no discourse, no refuters
+    again: bool = False  # a new round though nothing changed
+    restart: bool = False  # put an unfinished round aside
+
+
+@dataclass(frozen=True)
+class ResolvedOptions:
+    """The same, with what the change, the settings and the repository say of it."""
 
     target: Target = field(default_factory=Target)
     given: str = ""  # the diff of a DIFF target
@@ -129,7 +143,7 @@ class ReviewOptions:
         return self.team is not None or bool(self.one_offs)
 
 
-def team_of(options: ReviewOptions) -> tuple[Reviewer, ...]:
+def team_of(options: ResolvedOptions) -> tuple[Reviewer, ...]:
     """Who is to review; UsageError where there can be no such team."""
     by_checks = options.kind_of("review.reviewer") == "checks"
     usual = CHECKS if by_checks else TEAM
@@ -141,7 +155,7 @@ def team_of(options: ReviewOptions) -> tuple[Reviewer, ...]:
 
 
 def request_from(
-    options: ReviewOptions, number: int, carried: tuple[Document, ...], since: Mapping[str, str], now: str
+    options: ResolvedOptions, number: int, carried: tuple[Document, ...], since: Mapping[str, str], now: str
 ) -> Request:
     """The request for a round; `carried` are the open findings it must answer, from the round `since`."""
     team, settings = team_of(options), options.settings

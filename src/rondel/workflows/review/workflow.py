@@ -14,18 +14,20 @@ from rondel.model.consent import HARMLESS, LOWER, Mark, Rule, more_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Conclusion, Problem, Status, Summary, command_line
 from rondel.model.times import parse_time
-from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Step, Workflow
+from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef, Started, Step, Workflow
 from rondel.workflows.review import layout
 from rondel.workflows.review.layout import Phase, junk_in, round_in
 from rondel.workflows.review.read import ReviewState, phase_due
 from rondel.workflows.review.report import conclusion, progress_of
-from rondel.workflows.review.request import SETTINGS
+from rondel.workflows.review.request import SETTINGS, ReviewOptions
 from rondel.workflows.review.result import Made, made
 from rondel.workflows.review.reviewing import ask_again
 from rondel.workflows.review.steps import steps
 
 if TYPE_CHECKING:
     import click
+
+    from rondel.project import Project
 
 ROUNDS_GUARDED = 3  # the one under way and those it carries on from
 LOOKED_UP = (
@@ -40,6 +42,7 @@ class Review(Workflow[ReviewState]):
 
     name: ClassVar[str] = "review"
     order: ClassVar[int] = 1
+    options: ClassVar[type[ReviewOptions]] = ReviewOptions
     goes_without: ClassVar[bool] = True  # whoever is at hand can review
     fallback: ClassVar[str] = "checks"
     programs: ClassVar[Mapping[str, str]] = {
@@ -127,6 +130,12 @@ class Review(Workflow[ReviewState]):
             "refuters_max": LOWER,
             "rounds_max": Rule(Mark.STRICTER, more_or_none),
         }
+
+    @override
+    def start(self, project: Project, options: ReviewOptions) -> Started:
+        from rondel.workflows.review.files import start
+
+        return start(project, options)
 
     @override
     def commands(self) -> click.Group:

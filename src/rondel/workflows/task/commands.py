@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import click
 
 from rondel import paths
 from rondel.cli.common import (
+    WAITS,
+    answer,
     emit,
     emit_json,
-    here,
+    find_project,
     json_list_option,
     json_option,
     run_session,
@@ -22,14 +22,14 @@ from rondel.cli.common import (
     wait_option,
 )
 from rondel.cli.groups import Commands
-from rondel.errors import Held, NothingToDo, RondelError, UsageError
+from rondel.errors import NothingToDo, RondelError, UsageError
 from rondel.model.codec import request_file, requests_in
 from rondel.model.identity import Identity, home
 from rondel.model.refs import branch_in
 from rondel.model.summary import OWN_WORDS, Status, command_line
 from rondel.model.texts import visible
 from rondel.model.workflow import SessionRef
-from rondel.project import Project, unclosable
+from rondel.project import Project
 from rondel.workflows.task import files, ids, layout
 from rondel.workflows.task.analysing import Waiting, waiting_in
 from rondel.workflows.task.documents import draw
@@ -39,7 +39,6 @@ from rondel.workflows.task.state import Complexity, State
 from rondel.workflows.task.validate import DEPENDS_ON
 from rondel.workflows.task.working import declared, reopened, reopened_by_person
 
-F = TypeVar("F", bound=Callable[..., object])
 TEXT_MAX = 200_000
 
 
@@ -52,9 +51,7 @@ def command() -> None:
     """
 
 
-def session_option(function: F) -> F:
-    """The session that a command is about."""
-    return click.option("-s", "--session", help="The session; any unique part of its name will do.")(function)
+session_option = click.option("-s", "--session", help="The session; any unique part of its name will do.")
 
 
 def _session(project: Project, name: str | None) -> SessionRef:
@@ -73,9 +70,15 @@ def _session(project: Project, name: str | None) -> SessionRef:
     return project.ref(name, "task")
 
 
+def _found(name: str | None) -> tuple[Project, SessionRef, State]:
+    """The project here, the session that is meant, and what its files show."""
+    project = find_project()
+    ref = _session(project, name)
+    return project, ref, _state(project, ref)
+
+
 def _state(project: Project, ref: SessionRef) -> State:
-    state = project.state(ref)
-    assert isinstance(state, State)  # noqa: S101 - the project serves every workflow
+    state: State = project.state(ref)
     return state
 
 
@@ -87,30 +90,6 @@ def _redraw(project: Project, ref: SessionRef) -> None:
 # -- sessions -----------------------------------------------------------------------------
 
 
-@contextmanager
-def _others_at_rest(project: Project, ref: SessionRef | None = None) -> Iterator[None]:
-    """Nobody works on the active session while another one takes its place.
-
-    There is one active session: whatever makes another one that pauses it. A run of it would
-    come to its end as paused, without a word of why; so it is refused, as by any other command.
-    """
-    active = files.active(project.root)
-    current = next((r for r in project.sessions("task") if r.id == active), None)
-    if current is None or current == ref or not project.is_known(current):
-        yield
-        return
-    if not paths.is_folder(project.runtime(current)):
-        yield
-        return
-    try:
-        lease = project.hold(current)
-    except Held as e:
-        stop = command_line("stop", current.name)
-        raise Held(f"{e}. Another active session would pause it; wait for its end, or `{stop}`") from None
-    with lease:
-        yield
-
-
 @command.command()
 @click.argument("topic")
 @click.option(
@@ -119,14 +98,10 @@ def _others_at_rest(project: Project, ref: SessionRef | None = None) -> Iterator
 @json_option
 def start(topic: str, complexity: str, as_json: bool) -> None:
     """Start a session and make it the active one."""
-    project = here()
-    with _others_at_rest(project):
-        ref = files.start(project.root, topic, Complexity(complexity), project.claim, project.is_known)
-    project.begin(ref, new=True)
-    if as_json:
-        emit({"session": ref.name, "path": ref.folder})
-    else:
-        click.echo(ref.id)
+    project = find_project()
+    ref = project.start("task", topic=topic, complexity=complexity).ref
+    answer({"session": ref.name, "path": ref.folder}, [ref.id], as_json=as_json)
+    if not as_json:
         say(f'{ref.folder} is there; `rondel task plan "…"` or `rondel task add "…"` fills it')
 
 
@@ -134,7 +109,7 @@ def start(topic: str, complexity: str, as_json: bool) -> None:
 @json_option
 def sessions(as_json: bool) -> None:
     """List the task sessions; * is the active one."""
-    project = here()
+    project = find_project()
     rows = [(ref, _state(project, ref)) for ref in project.sessions("task")]
     if as_json:
         found = [
@@ -162,10 +137,10 @@ def sessions(as_json: bool) -> None:
 @click.argument("name")
 def switch(name: str) -> None:
     """Make another session the active one."""
-    project = here()
+    project = find_project()
     ref = project.ref(name, "task")
     project.require_known(ref)
-    with _others_at_rest(project, ref):
+    with files.others_at_rest(project, ref):
         before = files.switch(project.root, ref.id, project.is_known)
     paused = f"; {before} is paused" if before and before != ref.id else ""
     say(f"{ref.id} is active{paused}")
@@ -175,9 +150,9 @@ def switch(name: str) -> None:
 @click.argument("name", required=False)
 def pause(name: str | None) -> None:
     """Pause a session: start nothing new; what is under way ends first."""
-    project = here()
+    project = find_project()
     ref = _session(project, name)
-    if project.control(ref, "pause"):
+    if project.pause(ref):
         say("the run under way starts nothing new; what is under way ends first")
     files.pause(project.root, ref.id)
     say(f"{ref.id} is paused; `{command_line('task', 'resume', ref.id)}` goes on")
@@ -188,10 +163,10 @@ def pause(name: str | None) -> None:
 @json_option
 def resume(name: str | None, as_json: bool) -> None:
     """Make a session the active one and go on with what was asked for last."""
-    project = here()
+    project = find_project()
     ref = _session(project, name or _only_paused(project))
     with project.hold(ref) as lease:
-        with _others_at_rest(project, ref):
+        with files.others_at_rest(project, ref):
             files.switch(project.root, ref.id, project.is_known)
         if _state(project, ref).request.kind:
             jobs = _jobs_asked_for(project, ref)
@@ -224,7 +199,7 @@ def complete(name: str | None, reason: str, session: str | None) -> None:
     Unfinished tasks of a session are named, and stay as they are. A task is completed by your
     word: the reason is recorded, its summary says so, and what waits for it may run.
     """
-    project = here()
+    project = find_project()
     if name is not None and ids.numbers(name) is not None:
         _declare(project, _session(project, session), name, reason)
         return
@@ -234,7 +209,7 @@ def complete(name: str | None, reason: str, session: str | None) -> None:
     state = _state(project, ref)
     open_tasks = [t for t in state.graph.leaves if state.tasks[t].status is not TaskStatus.COMPLETED]
     with project.hold(ref):
-        project.check_branch(ref)
+        project.running.check_branch(ref)
         project.change(ref, [files.end_word(project.root, ref.id)])
         files.complete(project.root, ref.id)
     say(f"{ref.id} is completed")
@@ -262,9 +237,7 @@ def _declare(project: Project, ref: SessionRef, task_id: str, reason: str) -> No
 @session_option
 def reopen(task_ids: tuple[str, ...], reason: str, session: str | None) -> None:
     """Make completed or blocked tasks pending again, to be done anew; their summaries are kept aside."""
-    project = here()
-    ref = _session(project, session)
-    state = _state(project, ref)
+    project, ref, state = _found(session)
     leaves = [_one_leaf(project, ref, state, task_id) for task_id in task_ids]
     for leaf in leaves:
         if state.tasks[leaf].stated in OPEN and leaf not in state.claims:
@@ -294,8 +267,10 @@ def _one_leaf(project: Project, ref: SessionRef, state: State, task_id: str) -> 
 @command.command()
 @click.argument("title")
 @click.option("--depends-on", multiple=True, metavar="ID", help="A task that must be completed first.")
-@click.option("--focus", multiple=True, metavar="PATH", help="A folder or file that the task is about.")
-@click.option("--requirement", multiple=True, help="What must be true afterwards.")
+@click.option(
+    "--focus", "focus_paths", multiple=True, metavar="PATH", help="A folder or file that the task is about."
+)
+@click.option("--requirement", "requirements", multiple=True, help="What must be true afterwards.")
 @click.option("--acceptance", multiple=True, help="How to tell that it is done.")
 @click.option(
     "--type",
@@ -309,39 +284,14 @@ def _one_leaf(project: Project, ref: SessionRef, state: State, task_id: str) -> 
 @click.option("--parent", metavar="ID", help="Make it a subtask of this task.")
 @session_option
 @json_option
-def add(
-    title: str,
-    depends_on: tuple[str, ...],
-    focus: tuple[str, ...],
-    requirement: tuple[str, ...],
-    acceptance: tuple[str, ...],
-    kind: str,
-    agent: str | None,
-    parent: str | None,
-    session: str | None,
-    as_json: bool,
-) -> None:
+def add(title: str, session: str | None, as_json: bool, **asked: Any) -> None:
     """Add one task."""
-    project = here()
-    ref = _session(project, session)
+    project, ref, _ = _found(session)
     project.require_known(ref)
-    task_id = files.add(
-        project.root,
-        ref,
-        title,
-        kind=kind,
-        agent=agent,
-        parent=parent,
-        requirements=requirement,
-        focus_paths=focus,
-        acceptance=acceptance,
-        depends_on=depends_on,
-    )
+    task_id = files.add(project.root, ref, title, **asked)
     _redraw(project, ref)
-    if as_json:
-        emit({"session": ref.name, "task": task_id, "path": f"{ref.folder}/{layout.task_file(task_id)}"})
-    else:
-        click.echo(task_id)
+    path = f"{ref.folder}/{layout.task_file(task_id)}"
+    answer({"session": ref.name, "task": task_id, "path": path}, [task_id], as_json=as_json)
 
 
 @command.command()
@@ -353,8 +303,7 @@ def add(
 @json_option
 def plan(text: str | None, source: Path | None, session: str | None, as_json: bool) -> None:
     """Let an agent propose tasks; they are checked before a file is written."""
-    project = here()
-    ref = _session(project, session)
+    project, ref, _ = _found(session)
     parts = [text or "", _text_of(source) if source else ""]
     wanted = "\n\n".join(p for p in parts if p.strip()) or _state(project, ref).session.project
     _propose(project, ref, {"kind": "plan", "text": wanted}, as_json=as_json)
@@ -367,9 +316,7 @@ def plan(text: str | None, source: Path | None, session: str | None, as_json: bo
 @json_option
 def breakdown(task_id: str, text: str, session: str | None, as_json: bool) -> None:
     """Let an agent divide a task into subtasks."""
-    project = here()
-    ref = _session(project, session)
-    state = _state(project, ref)
+    project, ref, state = _found(session)
     task = _known(state, task_id)
     if task_id in state.graph.parent:
         raise UsageError(f"{task_id} is a subtask; there are two levels and no third")
@@ -385,9 +332,7 @@ def breakdown(task_id: str, text: str, session: str | None, as_json: bool) -> No
 @json_option
 def replan(task_id: str, text: str, session: str | None, as_json: bool) -> None:
     """Let an agent write a task anew; it is then due again."""
-    project = here()
-    ref = _session(project, session)
-    state = _state(project, ref)
+    project, ref, state = _found(session)
     _known(state, task_id)
     if task_id in state.graph.children:
         raise UsageError(
@@ -427,15 +372,14 @@ def run(task_ids: tuple[str, ...], jobs: int | None, wait: bool, session: str | 
     A task that failed is tried again from its first step; one that a person blocked only when
     it is named.
     """
-    project = here()
-    ref = _session(project, session)
+    project, ref, _ = _found(session)
     for task_id in task_ids:
         _known(_state(project, ref), task_id)
     _need_sandbox(project)
     with project.hold(ref) as lease:
         _refuse_unusable(_state(project, ref), task_ids)
         _say_where(project, ref, project.begin(ref, lease))
-        project.check_branch(ref)
+        project.running.check_branch(ref)
         _reopen(project, ref, task_ids)
         state = _state(project, ref)
         _refuse_nothing(state, task_ids)
@@ -509,12 +453,7 @@ def _need_sandbox(project: Project) -> None:
     """UsageError where steps are to run without a network, and nothing here can hold them to that."""
     if not (project.settings("task")["sandbox"] or project.config.workspaces.sandbox):
         return
-    why = (
-        "it is switched off ([sandbox] mode, RONDEL_SANDBOX)"
-        if project.sandbox_mode == "none"
-        else unclosable()
-    )
-    if why:
+    if why := project.running.unclosable():
         raise UsageError(f"a sandbox is asked for ([task] sandbox), and there is none: {why}")
 
 
@@ -528,7 +467,7 @@ def _commands(state: State) -> list[Waiting]:
 
 
 def _allow(project: Project, commands: list[Waiting]) -> int:
-    return project.allow({one.digest: one.command for one in commands})
+    return project.trust.allow({one.digest: one.command for one in commands})
 
 
 @command.command()
@@ -540,8 +479,7 @@ def allow(everything: bool, session: str | None) -> None:
     A permission is for the exact text of a command in this repository. It is kept in your
     own state folder.
     """
-    project = here()
-    ref = _session(project, session)
+    project, ref, _ = _found(session)
     found = _commands(_state(project, ref))
     if not found:
         say("every command is allowed")
@@ -550,12 +488,12 @@ def allow(everything: bool, session: str | None) -> None:
         click.echo(f"{one.task_id} {_visible(one.step)}:\n    {_visible(one.command)}")
     if not everything and not sys.stdin.isatty():
         say(f"{len(found)} commands are not allowed; `rondel task allow --all` allows what is listed here")
-        sys.exit(3)
+        sys.exit(WAITS)
     if everything or click.confirm(f"Allow these {len(found)} commands?"):
         say(f"allowed: {_allow(project, found)}")
         say(f"next: {project.summary(ref).next}")
     else:
-        sys.exit(3)
+        sys.exit(WAITS)
 
 
 def _visible(text: str) -> str:
@@ -568,9 +506,7 @@ def _visible(text: str) -> str:
 @json_list_option
 def validate(session: str | None, as_json: bool) -> None:
     """Check the task files against the integrity rules."""
-    project = here()
-    ref = _session(project, session)
-    state = _state(project, ref)
+    project, ref, state = _found(session)
     found = [
         {"file": f, "rule": "required-fields", "message": f"{f} cannot be read: it is not a JSON object"}
         for f in state.unread.values()
@@ -606,8 +542,7 @@ def _text_of(source: Path) -> str:
 @session_option
 def todo(session: str | None) -> None:
     """Draw the list of tasks anew and print it."""
-    project = here()
-    ref = _session(project, session)
+    project, ref, _ = _found(session)
     _redraw(project, ref)
     click.echo(paths.read(project.root / ref.folder / layout.TODO).decode(errors="replace"), nl=False)
     if lost := project.summary(ref).edits_lost:

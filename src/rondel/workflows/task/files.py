@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rondel import paths
-from rondel.errors import DamagedFile, RondelError, UsageError
+from rondel.errors import DamagedFile, Held, RondelError, UsageError
 from rondel.model.changes import Document, Edit, Write, json_file
 from rondel.model.marks import signature
 from rondel.model.names import slug
-from rondel.model.summary import Problem
+from rondel.model.summary import Problem, command_line
 from rondel.model.times import stamp
-from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
+from rondel.model.workflow import Claim, Repairs, SessionRef, Started, unclaimed
 from rondel.store import disk, documents, files, ours
 from rondel.store.changes import write_changes, write_ours
 from rondel.store.snapshot import DiskSnapshot
@@ -27,6 +29,9 @@ from rondel.workflows.task.schema import TaskStatus, new_task, with_status
 from rondel.workflows.task.state import Complexity, Phase, SessionStatus, State
 from rondel.workflows.task.validate import path_problem
 
+if TYPE_CHECKING:
+    from rondel.project import Project
+
 TRIES = 100  # how often a race for a name is tried again
 Changing = Callable[[Document], Document]
 
@@ -34,7 +39,45 @@ Changing = Callable[[Document], Document]
 # -- sessions ---------------------------------------------------------------------------
 
 
-def start(
+@dataclass(frozen=True)
+class TaskOptions:
+    """What a person or a program may say of a new session."""
+
+    topic: str
+    complexity: Complexity = Complexity.SIMPLE  # at least this
+
+
+def start(project: Project, options: TaskOptions) -> Started:
+    """A new session, which becomes the active one."""
+    with others_at_rest(project):
+        ref = create(project.root, options.topic, options.complexity, project.claim, project.is_known)
+    project.begin(ref, new=True)
+    return Started(ref)
+
+
+@contextmanager
+def others_at_rest(project: Project, ref: SessionRef | None = None) -> Iterator[None]:
+    """Nobody works on the active session while another one takes its place.
+
+    There is one active session: whatever makes another one that pauses it. A run of it would
+    come to its end as paused, without a word of why; so it is refused, as by any other command.
+    """
+    current_id = active(project.root)
+    current = next((r for r in project.sessions("task") if r.id == current_id), None)
+    is_at_rest = current is None or current == ref or not project.is_known(current)
+    if is_at_rest or current is None or not paths.is_folder(project.runtime(current)):
+        yield
+        return
+    try:
+        lease = project.hold(current)
+    except Held as e:
+        stop = command_line("stop", current.name)
+        raise Held(f"{e}. Another active session would pause it; wait for its end, or `{stop}`") from None
+    with lease:
+        yield
+
+
+def create(
     root: Path,
     topic: str,
     complexity: Complexity = Complexity.SIMPLE,

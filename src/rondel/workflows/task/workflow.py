@@ -20,6 +20,7 @@ from rondel.model.workflow import (
     Repairs,
     RepoReader,
     SessionRef,
+    Started,
     Step,
     Workflow,
 )
@@ -35,6 +36,8 @@ from rondel.workflows.task.working import again
 if TYPE_CHECKING:
     import click
 
+    from rondel.project import Project
+
 ROUNDS_TRIED = 20  # of work on a task, by which its mark is looked for
 
 
@@ -43,6 +46,7 @@ class TaskWorkflow(Workflow[State]):
 
     name: ClassVar[str] = "task"
     order: ClassVar[int] = 4
+    options: ClassVar[type[on_disk.TaskOptions]] = on_disk.TaskOptions
     own_paths: ClassVar[tuple[str, ...]] = (f"{layout.HOME}/**",)
 
     @override
@@ -137,6 +141,10 @@ class TaskWorkflow(Workflow[State]):
     @override
     def rules(self) -> Mapping[str, Rule]:
         return {"trust_commands": PERSON, "sandbox": ON, "step_timeout_s": LOWER}
+
+    @override
+    def start(self, project: Project, options: on_disk.TaskOptions) -> Started:
+        return on_disk.start(project, options)
 
     @override
     def commands(self) -> click.Group:
