@@ -18,7 +18,7 @@ from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.generate import files as generate_files
 from rondel.workflows.task import files as task_files
 from rondel.workflows.task.schema import new_task
-from support.timekills import AGENT, Calm, Scene, calm, git, large_repository, survive, trials
+from support.timekills import AGENT, Calm, Scene, calm, git, large_repository, survive_all
 
 EDIT = {"new/one.txt": "by the agent\n" * 50, "src/01/00.txt": "changed by the agent\n" * 50}
 Rule = dict[str, object]
@@ -197,5 +197,4 @@ def calms(fresh, tmp_path_factory):
 @pytest.mark.timeout(14_400)
 @pytest.mark.parametrize("workflow", SCENES)
 def test_killed_at_random_moments_a_session_ends_as_if_nothing_had_happened(workflow, fresh, calms, tmp_path):
-    for number in trials():
-        survive(fresh(workflow, tmp_path / str(number)), calms(workflow), f"{workflow} {number}")
+    survive_all(workflow, lambda name: fresh(workflow, tmp_path / name), calms(workflow))

@@ -8,6 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from rondel.errors import RondelError
+from rondel.model.plugins import plugins
 from rondel.model.workflow import Workflow
 
 AnyWorkflow = Workflow[Any]
@@ -17,7 +18,7 @@ LAST = 1_000_000  # the place of a workflow that cannot be loaded
 @cache
 def workflows() -> dict[str, metadata.EntryPoint]:
     """Every workflow that is installed, by name."""
-    return {e.name: e for e in metadata.entry_points(group="rondel.workflows")}
+    return plugins("rondel.workflows")
 
 
 @cache

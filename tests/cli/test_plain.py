@@ -34,9 +34,13 @@ ORDERS = {
     "tag": "\U000e0041\U000e0042",
     "line separator": "a\u2028b",
     "answer back": "\x05\x1b[c",
+    "filler": "a\u3164b\u115fc\uffa0d\u2800e",
+    "joiner": "a\u034fb",
+    "variation": "a\ufe01b\U000e0100c",
 }
 ORDER = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
+    "\u034f\u115f\u1160\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
 
 
@@ -183,3 +187,15 @@ def test_on_a_forge_nothing_is_offered_to_be_applied(fence):
         shown = for_forge(f"{fence}{word}\nevil()\n```")
         assert "suggestion" not in shown.lower()
         assert "evil()" in shown
+
+
+def test_marks_of_any_script_are_written_out_where_they_are_too_many():
+    shown = visible("\u0e01" + "\u0e49" * 200)
+    assert shown.count("\u0e49") <= 8
+    assert visible("\u26a0\ufe0f") == "\u26a0\ufe0f"  # a sign that is drawn as a picture stays one
+
+
+@pytest.mark.parametrize("order", ["/approve", "/lgtm", "  /merge now", "> /close", "bors r+", "LGTM", "r+"])
+def test_on_a_forge_no_line_is_an_order_to_a_bot(order):
+    assert order not in for_forge(f"Fine.\n{order}\nYes.")
+    assert "src/a.py and/or b" in for_forge("src/a.py and/or b")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rondel.model.outcomes import Ended, Outcome
-from rondel.workflows.cycle.measure import COVERAGE, JUNIT, measured
+from rondel.workflows.cycle.measure import COVERAGE, FRESH, JUNIT, look_for_tip, measured
 
 CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=80)
 
@@ -132,3 +132,25 @@ def test_the_pass_rate_is_always_from_0_to_100_and_100_only_when_nothing_failed(
 @given(st.binary(max_size=300), st.binary(max_size=300))
 def test_no_report_makes_it_raise(report, coverage):
     json.dumps(run(report, 1, coverage).pass_rate)
+
+
+class Tree:
+    """A commit's files, as git tells them; the person consents to all of it."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self.files = files
+
+    def git(self, *args: str, check: bool = True) -> str:
+        if args[0] == "rev-parse":
+            return "a" * 40
+        return "\0".join(self.files) if args[0] == "ls-tree" else self.files[args[-1].partition(":")[2]]
+
+    def admits(self, _: object) -> bool:
+        return True
+
+
+def test_a_project_that_is_not_of_python_has_tests_too():
+    tree = Tree({"package.json": '{"scripts": {"test": "jest"}}'})
+    assert look_for_tip(tree, "main", "", "")["command"] == FRESH + "npm test --silent"
+    assert look_for_tip(tree, "main", "", "make it")["command"] == FRESH + "make it"
+    assert look_for_tip(Tree({"README.md": ""}), "main", "", "")["command"] == ""

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rondel.workflows.feature import place
-from rondel.workflows.feature.base import find_checks
 from rondel.workflows.feature.drafting import changes_made, complaint, parse_draft
-from rondel.workflows.feature.prompt import document, filled
+from rondel.workflows.feature.prompt import document
 from rondel.workflows.feature.tasks import parse_tasks
 
 
@@ -87,46 +86,9 @@ def test_changes_are_the_authors_words_or_counted():
     assert changes_made("# A\nx\n", parse_draft("# A\ny\nz\n")) == "2 lines added, 1 removed."
 
 
-@given(st.text(max_size=100))
-def test_what_is_put_into_a_prompt_is_never_looked_at_again(text):
-    assert filled("a {{x}} b {{y}}", {"x": text, "y": "{{x}}"}) == f"a {text} b {{{{x}}}}"
-
-
 def test_a_document_in_a_prompt_has_a_name_a_beginning_and_an_end():
     assert document("spec.md", "# S\n") == '<document name="spec.md">\n# S\n</document>'
     assert document("spec.md", None) == document("spec.md", " ") == "(none)"
-
-
-class Tree:
-    """A commit's files, as git tells them."""
-
-    def __init__(self, files: dict[str, str]) -> None:
-        self.files = files
-
-    def git(self, *args: str, check: bool = True) -> str:
-        if args[0] == "ls-tree":
-            return "\0".join(self.files)
-        return self.files[args[-1].partition(":")[2]]
-
-
-@pytest.mark.parametrize(
-    ("files", "command"),
-    [
-        ({}, ""),
-        ({"README.md": ""}, ""),
-        ({"Makefile": "all:\n\ntest: all\n\tpytest\n"}, "make test"),
-        ({"Makefile": "testing:\n"}, ""),
-        ({"package.json": '{"scripts": {"test": "jest"}}'}, "npm test --silent"),
-        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, ""),
-        ({"package.json": "{broken"}, ""),
-        ({"Cargo.toml": ""}, "cargo test --quiet"),
-        ({"go.mod": ""}, "go test ./..."),
-        ({"tests/test_a.py": ""}, "python3 -m pytest -q"),
-        ({"src/testing.py": ""}, ""),
-    ],
-)
-def test_the_projects_tests_are_found_where_they_are_plain_to_see(files, command):
-    assert find_checks(Tree(files), "HEAD") == command
 
 
 def test_a_worktree_is_stored_relative_and_resolved_at_run_time(tmp_path):

@@ -13,13 +13,14 @@ from rondel.agents.base import Request
 from rondel.project import Project
 from rondel.testing.scripted import Scripted
 from rondel.workflows.feature import layout, start_feature
+from rondel.workflows.feature.files import update_phase_state
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature
 from support.words import SWEPT, Story, tell
 
 pytestmark = pytest.mark.sweep
 
-PHASES = ("specify", "design")
+AT = "2026-11-15T12:00:00+00:00"
 
 
 def answer(request: Request) -> str:
@@ -30,9 +31,11 @@ def answer(request: Request) -> str:
 
 
 class Phases(Story):
-    """Specify and design, two iterations of each; then both once more, one of them begun afresh."""
+    """Two phases, two iterations of each; then both once more, the first of them begun afresh."""
 
-    names = (*(ARTIFACTS[p] for p in PHASES), layout.HISTORY)
+    before: tuple[str, ...] = ()  # complete already
+    first, second = "specify", "design"
+    names = ("spec.md", "design.md", layout.HISTORY)
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "repo"
@@ -42,6 +45,9 @@ class Phases(Story):
         (self.root / "rondel.toml").write_text(f'[workspaces]\nroot = "{folder / "trees"}"\n')
         self.ref = start_feature(self.root, "Add", mode="full", brainstorm="# Ideas\n")
         self.session = self.root / self.ref.folder
+        for phase in self.before:
+            (self.session / ARTIFACTS[phase]).write_text(f"# {phase}\n")
+            assert update_phase_state(self.session, phase, {"started": AT, "completed": AT})
         self.agent = Scripted(answer)
         self.project = Project(self.root, workflows={"feature": Feature()}, build=lambda _: self.agent)
 
@@ -52,20 +58,29 @@ class Phases(Story):
         assert self.project.drive(self.ref).exit_code == 0
 
     def drive(self) -> None:
-        self.ask(2, command="run", until="design")
+        self.ask(2, command="run", until=self.second)
 
     def more(self) -> None:
-        self.ask(3, command="phase", phase="specify", how="fresh", proceed=True)
-        self.ask(4, command="phase", phase="design", proceed=True)
+        self.ask(3, command="phase", phase=self.first, how="fresh", proceed=True)
+        self.ask(4, command="phase", phase=self.second, proceed=True)
 
     def must_be_reviewed(self, name: str) -> bool:
-        """Not the history, and not a specification that is then begun afresh."""
+        """Not the history, and not a document that is then begun afresh."""
         meta = json.loads((self.session / ".meta.json").read_text())
-        if name == "spec.md":
-            return "specify" not in meta["phases"] or not meta["phases"]["specify"].get("completed")
-        return name == "design.md"
+        if name == ARTIFACTS[self.first]:
+            return not meta["phases"].get(self.first, {}).get("completed")
+        return name == ARTIFACTS[self.second]
+
+
+class PhasesOfAPlan(Phases):
+    """The same for the plan and the list of tasks."""
+
+    before = ("specify", "design")
+    first, second = "create-plan", "create-tasks"
+    names = ("plan.md", "tasks.md", layout.HISTORY)
 
 
 @SWEPT
-def test_words_of_somebody_else_are_reviewed_and_found_again(tmp_path_factory):
-    tell(Phases, tmp_path_factory.mktemp, examples=6)
+@pytest.mark.parametrize("story", [Phases, PhasesOfAPlan])
+def test_words_of_somebody_else_are_reviewed_and_found_again(story, tmp_path_factory):
+    tell(story, tmp_path_factory.mktemp, examples=3)

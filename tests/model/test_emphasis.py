@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.model.emphasis import item, without_code_marks, without_emphasis
+from rondel.model.markdown import item, without_code_marks, without_emphasis
 from rondel.workflows.cycle.results import items_under
 from rondel.workflows.generate.responses import extract
 from rondel.workflows.review.dialects import parse_review

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rondel.model.codec import decode
 from rondel.model.identity import identity_of
 from rondel.model.refs import branch_or_none, commit_or_none, is_branch, is_commit, is_operand
-from rondel.workflows.review.target import pins_of, target_of
+from rondel.workflows.review.target import Target, pins_of
 
 SHA = "0123456789" * 4
 HOSTILE = (
@@ -72,6 +73,7 @@ def test_what_documents_name_is_no_option(text):
     found = identity_of({"id": "review-12345678", "branch": text, "base": text, "onto": text})
     assert found is not None
     assert (found.branch, found.base, found.onto) == (None, None, None)
-    target = target_of({"kind": "range", "base": text, "head": text})
+    target = decode(Target, {"kind": "range", "base": text, "head": text})
+    assert target is not None
     assert not target.base.startswith("-")
     assert not target.head.startswith("-")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rondel.model.replies import REPLY_MAX, Fenced, fenced_json
+from rondel.model.markdown import REPLY_MAX, Fenced, fenced_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

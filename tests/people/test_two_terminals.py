@@ -77,6 +77,31 @@ FIRST = {  # what took a run over, when a request was written before the lease w
 }
 
 
+SAYING = {  # each says something to the session, or does something beside it; some are refused
+    "any": (("doctor", "--repair"), ("adopt", "--yes"), ("trust",), ("init", "--no-plugin")),
+    "review": (
+        ("review", "accept", "F-1", "--reason", "known"),
+        ("review", "history"),
+        ("review", "progress"),
+    ),
+    "feature": (("feature", "start", "Something else"), ("feature", "verify"), ("feature", "create-plan")),
+    "cycle": (
+        ("cycle", "start", "Something else", "--no-run"),
+        ("cycle", "extend", "cycle", "and round it down"),
+        ("cycle", "feedback", "cycle", "say why", "--to", "cd"),
+        ("cycle", "unblock", "cycle", "B-1"),
+    ),
+    "task": (
+        ("task", "add", "One more thing"),
+        ("task", "reopen", "IMPL-1"),
+        ("task", "allow"),
+        ("task", "todo"),
+        ("task", "validate"),
+    ),
+    "generate": (("generate", "status"), ("generate", "reject", "--feedback", "no"), ("generate", "apply")),
+}
+
+
 def begun(folder, workflow: str) -> Story:
     story = Story(folder, workflow, THINKING_S)
     story.git("branch", "other")
@@ -111,3 +136,27 @@ def check(story: Story, words: tuple[str, ...]) -> None:
     code, said = story.typed(*words)
     assert words in LOOKING or code in (1, 2, 5), f"{words} was not refused: {said}"
     assert_same(story.shown(), before)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+def test_whatever_is_said_beside_a_run_it_ends_well_and_what_is_refused_leaves_no_trace(workflow, tmp_path):
+    random = Random(f"{SEED}/{workflow}/said")
+    there = [*SAYING["any"], *SAYING[workflow]]
+    typed = there if os.environ.get("RONDEL_SWEEP") else random.sample(there, k=4)
+    story = begun(tmp_path / "said", workflow)
+    process = story.drive()
+    at_work = stopped_at_work(process, story, random.uniform(0, 0.5))
+    try:
+        assert at_work, "the run had ended before anything was typed beside it"
+        for words in typed:
+            before = story.of_it()
+            code, said = story.typed(*words)
+            assert code in (0, 1, 2, 3, 5), f"{words}: {code} {said}"
+            assert "Traceback" not in said, f"{words}: {said}"
+            if code not in (0, 3):
+                assert_same(story.of_it(), before)
+    finally:
+        process.send_signal(signal.SIGCONT)
+        out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, f"after {typed}:\n{out}"
+    assert "Traceback" not in out

@@ -11,7 +11,6 @@ from rondel.workflows.review.aggregate import Item, aggregate, aggregation_docum
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.judge import Known, link, result_of, settle, weigh
-from rondel.workflows.review.report import why
 from rondel.workflows.review.responses import (
     Answer,
     CarriedAnswer,
@@ -26,7 +25,17 @@ from rondel.workflows.review.responses import (
     responses_document,
     responses_of,
 )
-from rondel.workflows.review.result import Carried, Question, Since, Standing, Verdict, enough, verdict
+from rondel.workflows.review.result import (
+    Carried,
+    Entry,
+    FindingState,
+    Question,
+    Result,
+    Since,
+    Standing,
+    Verdict,
+    enough,
+)
 
 DIFF = (
     "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,6 @@\n def add(a, b):\n"
@@ -106,9 +115,14 @@ def test_the_order_of_responses_does_not_matter(responses):
 
 
 def test_the_verdict_follows_from_blockers_then_questions():
-    assert verdict(1, 1) is Verdict.REQUEST_CHANGES
-    assert verdict(0, 1) is Verdict.NEEDS_DISCUSSION
-    assert verdict(0, 0) is Verdict.APPROVE
+    blocker, question = Entry(item(), FindingState.OPEN, 1), Question("a-1", "Which ticket is it?")
+    blocked, unclear = Result((blocker,), questions=(question,)), Result((), questions=(question,))
+    assert blocked.judgement == (Verdict.REQUEST_CHANGES, "1 open blocker.")
+    assert unclear.judgement == (
+        Verdict.NEEDS_DISCUSSION,
+        "No blocker, but 1 open question about the requirements.",
+    )
+    assert Result(()).judgement == (Verdict.APPROVE, "No open blocker.")
 
 
 def test_half_is_enough_and_nobody_is_not():
@@ -275,5 +289,5 @@ def test_what_an_analyser_failed_on_is_no_approval():
     said = review(questions="- Could not be checked: ruff ended with status 1: ; not checked by it: `a.py`")
     by_checks = result_of([], [], {}, [], {"a-1": said}, {"a-1"})
     assert by_checks.verdict is Verdict.NEEDS_DISCUSSION
-    assert why(by_checks) == "No blocker, but analysers failed on changed files."
+    assert by_checks.why == "No blocker, but analysers failed on changed files."
     assert result_of([], [], {}, [], {"a-1": said}).verdict is Verdict.APPROVE

@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 from review_support import commit, look
 
 from rondel.errors import RondelError, UsageError
+from rondel.model.codec import encode
 from rondel.model.snapshot import FrozenSnapshot
+from rondel.model.templates import prompt_text
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.change import Change, Changed, parse_diff, short_of
 from rondel.workflows.review.dialects import parse_review
 from rondel.workflows.review.findings import Category, Finding, Severity
 from rondel.workflows.review.markdown import bullets, closed, cut, demoted, fenced, quoted, section
 from rondel.workflows.review.probes import Source, look_at_change, look_at_standards, render_standards
-from rondel.workflows.review.prompting import fill, prompt, template
+from rondel.workflows.review.prompting import fill, prompt
 from rondel.workflows.review.publish import (
     Posted,
     PullRequest,
@@ -151,29 +153,48 @@ def change_of_size(files, lines):
     return Change(files=tuple(short_of(f) for f in parse_diff(diff)), diff=diff)
 
 
+EMPTY = dict.fromkeys(
+    [
+        "carried",
+        "carried_form",
+        "change",
+        "context",
+        "finding",
+        "findings",
+        "guidance",
+        "requirements",
+        "since",
+        "standards",
+    ],
+    "",
+)
+
+
 @pytest.mark.parametrize("name", ["guidance", "reviewer", "discourse", "refuter"])
 @pytest.mark.parametrize("size_max", [6_000, 40_000])
 def test_a_prompt_is_never_larger_than_configured_and_says_what_it_leaves_out(name, size_max):
     slots = dict.fromkeys(("standards", "requirements", "guidance", "findings", "change"), "words " * 20_000)
-    text = prompt(name, slots | {"persona": "p"}, change_of_size(30, 200), size_max)
+    text = prompt(name, {**EMPTY, **slots, "persona": "p"}, change_of_size(30, 200), size_max)
     assert len(text) <= size_max
     assert "left out" in text.lower()
 
 
 def test_a_small_change_is_whole_in_its_prompt():
     change = change_of_size(2, 3)
-    text = prompt("reviewer", {"persona": "p"}, change, 50_000)
+    text = prompt("reviewer", {**EMPTY, "persona": "p"}, change, 50_000)
     assert change.diff.strip() in text
     assert "Left out" not in text
 
 
 def test_what_is_filled_in_is_never_read_as_a_template():
-    assert "{{standards}}" in fill("guidance", {"change": "{{standards}}", "standards": "secret"})
+    slots = {**EMPTY, "diff": "", "change": "{{standards}}", "standards": "secret"}
+    filled = fill("guidance", slots)
+    assert "{{standards}}" in filled
 
 
 @pytest.mark.parametrize("name", ["guidance", "reviewer", "discourse", "refuter", "synthesis", "checks"])
 def test_every_template_is_shipped(name):
-    assert "{{" in template(name)
+    assert "{{" in prompt_text("rondel.workflows.review", name)
 
 
 # -- standards -------------------------------------------------------------------------------
@@ -276,7 +297,7 @@ def test_a_repositorys_own_reviewer_wins_and_is_kept_with_the_request():
     )
     assert set(own) == {"security", "billing"}
     team = parse_team("security:1,billing:1", own)
-    kept = request_of(json.loads(json.dumps(Request(team=team).document()))).team
+    kept = request_of(json.loads(json.dumps(encode(Request(team=team))))).team
     assert kept == team
     assert [persona_of(r) for r in kept] == ["# Ours", "# Billing"]
 
@@ -287,14 +308,14 @@ def test_an_unknown_persona_still_gives_a_question():
 
 @given(
     st.dictionaries(
-        st.sampled_from(list(Request().document())),
+        st.sampled_from(list(encode(Request()))),
         st.none() | st.integers() | st.text() | st.lists(st.integers()),
     )
 )
 def test_any_request_can_be_read(document):
     found = request_of(document)
     assert found.team
-    assert request_of(json.loads(json.dumps(found.document()))) == found
+    assert request_of(json.loads(json.dumps(encode(found)))) == found
 
 
 # -- post ------------------------------------------------------------------------------------

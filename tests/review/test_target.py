@@ -10,8 +10,9 @@ from review_support import CHANGED, commit, feature_branch, git, look, repositor
 
 from rondel.engine.session import new_identity
 from rondel.errors import RondelError, UsageError
+from rondel.model.codec import decode
 from rondel.workflows.review.probes import is_empty
-from rondel.workflows.review.target import Kind, Target, branch_of, parse_target, pin, pins_of, target_of
+from rondel.workflows.review.target import Kind, Target, branch_of, parse_target, pin, pins_of
 
 
 def parse(text, pr=None, files=()):
@@ -58,7 +59,7 @@ def test_parsing_a_target_gives_one_or_says_why_not(text):
         found = parse(text)
     except UsageError:
         return
-    assert target_of(asdict(found)) == found
+    assert decode(Target, asdict(found)) == found
     assert not found.base.startswith("-")
     assert not found.head.startswith("-")
 

@@ -166,8 +166,12 @@ class Story:
 
     @property
     def ref(self) -> SessionRef:
-        (found,) = Project(self.root).sessions(self.workflow)
-        return found
+        """The session that was begun first; others may have been begun beside it."""
+        return min(Project(self.root).sessions(self.workflow), key=lambda ref: ref.id)
+
+    def of_it(self) -> dict[str, bytes]:
+        """What is in the session's folder."""
+        return dict(content(self.session))
 
     @property
     def session(self) -> Path:

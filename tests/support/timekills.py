@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +30,10 @@ from support.person import YES
 
 WHOLE = bool(os.environ.get("RONDEL_SWEEP"))
 FILES = 5000 if WHOLE else 500
-TRIALS = 10  # of each workflow; of a share, one of them
+TRIALS = 10  # of each workflow at least; of a share, one of them
+TRIALS_MAX = 40
 KILLS = 3 if WHOLE else 2  # in each trial, one after the other
+KILLS_MIN = 30  # of each workflow, in a whole sweep
 ENDED = (0, 5)  # done, or nothing more to do
 AGENT = Path(__file__).with_name("timed_agent.py")
 _ID = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32}|[0-9a-f]{12})\b")
@@ -163,17 +165,31 @@ def calm(scene: Scene) -> Calm:
     return Calm(scene.files(), scene.repository(), scene.answered(), seconds)
 
 
-def trials() -> list[int]:
-    """The numbers of the trials to make: all, or one that changes with the commit."""
-    return list(range(TRIALS)) if WHOLE else [commit_number() % TRIALS]
+def survive_all(workflow: str, make: Callable[[str], Scene], calm: Calm) -> None:
+    """In a whole sweep until it was really killed so often: a moment may be after the end of a run."""
+    if not WHOLE:
+        number = commit_number() % TRIALS
+        survive(make(str(number)), calm, f"{workflow} {number}")
+        return
+    kills = 0
+    for number in range(TRIALS_MAX):
+        kills += survive(make(str(number)), calm, f"{workflow} {number}")
+        if kills >= KILLS_MIN and number + 1 >= TRIALS:
+            return
+    raise AssertionError(f"{kills} kills in {TRIALS_MAX} trials, not {KILLS_MIN}")
 
 
-def survive(scene: Scene, calm: Calm, seed: str) -> None:
-    """Be killed some times, go on to the end, and compare everything with an undisturbed run."""
-    dice = random.Random(seed)
+def survive(scene: Scene, calm: Calm, seed: str) -> int:
+    """Be killed some times, go on to the end, and compare everything with an undisturbed run.
+
+    How often it was killed.
+    """
+    dice, kills = random.Random(seed), 0
     for _ in range(KILLS):
         moment_s = dice.uniform(0.2, max(0.3, calm.seconds))
-        print(f"seed {seed!r}: killed after {moment_s:.3f} s:", scene.killed(moment_s))
+        was_killed = scene.killed(moment_s)
+        print(f"seed {seed!r}: killed after {moment_s:.3f} s:", was_killed)
+        kills += was_killed
     scene.to_the_end()
     assert_same(scene.files(), calm.files)
     deadline = time.monotonic() + SETTLE_S
@@ -183,3 +199,4 @@ def survive(scene: Scene, calm: Calm, seed: str) -> None:
     answered = scene.answered()
     assert {a: n for a, n in answered.items() if n > calm.answered[a]} == {}, "paid for twice"
     shutil.rmtree(scene.root.parent)
+    return kills

@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 from corpus import Case, Site, build
 from corpus.base import SECRETS
 
-from rondel.cli.main import DOORS
+from rondel.cli.main import COMMANDS as TOP
 from support.person import opens
 
 BOUND_S = 60.0  # the wall clock of a command on a loaded machine; each needs a second or a few
@@ -51,10 +52,18 @@ NAMED = (
             "review|post|--dry-run",
             "review|accept|F-1",
             "review|close",
+            "review|parse|README.md",
+            "review|start",
             "feature|start|It",
             "feature|run",
+            "feature|brainstorm",
             "feature|specify",
+            "feature|design",
+            "feature|create-plan|--yes",
+            "feature|create-tasks",
             "feature|implement|--yes",
+            "feature|verify",
+            "feature|lint|docs/features/001-x/.meta.json",
             "feature|status",
             "feature|check|design",
             "feature|history",
@@ -63,11 +72,27 @@ NAMED = (
             "cycle|start|Do it|--auto|--json",
             "cycle|status",
             "cycle|resume",
+            "cycle|pause",
+            "cycle|stop",
+            "cycle|block|cycle|it is stuck",
+            "cycle|unblock|cycle|B-1",
+            "cycle|decide|cycle|D-1|--option|yes",
+            "cycle|extend|cycle|more of it",
+            "cycle|feedback|cycle|do better|--to|cd",
+            "cycle|schema",
             "cycle|timeline",
             "cycle|rebuild",
             "task|start|One",
             "task|run",
             "task|run|IMPL-1",
+            "task|add|More of it",
+            "task|plan|all of it",
+            "task|breakdown|IMPL-1|in parts",
+            "task|replan|IMPL-1|otherwise",
+            "task|reopen|IMPL-1",
+            "task|switch|WFS",
+            "task|pause",
+            "task|resume",
             "task|sessions",
             "task|validate",
             "task|todo",
@@ -79,6 +104,11 @@ NAMED = (
             "generate|profile|new|mine",
             "generate|init|evil",
             "generate|run|--auto",
+            "generate|approve",
+            "generate|reject|--feedback|no",
+            "generate|retry",
+            "generate|skip|tests",
+            "generate|cancel",
             "generate|status",
             "generate|apply",
             "status",
@@ -110,7 +140,21 @@ NAMED = (
         )
     ),
 )
-COMMANDS = NAMED + tuple((name,) for name in DOORS if name not in {words[0] for words in NAMED} | {"demo"})
+COMMANDS = NAMED + tuple((name,) for name in TOP if name not in {words[0] for words in NAMED} | {"demo"})
+ELSEWHERE = ("demo",)  # makes a repository of its own
+
+
+def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command below a group, by the words that a person types."""
+    if not isinstance(command, click.Group):
+        yield words
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        assert below is not None
+        yield from leaves(below, (*words, name))
+
 
 VENDOR = """#!{python} -IS
 import json, os, re, sys
@@ -181,10 +225,16 @@ def check(
     folder: Path,
     listener: Listener,
     more_env: Mapping[str, str] | None = None,
+    *,
+    hides_marks: bool = False,
 ) -> None:
-    """Build the case, type each command in it as it was built; Wrong where something does not hold."""
+    """Build the case, type each command in it as it was built; Wrong where something does not hold.
+
+    The sandbox lets a program write where the marks of the corpus are: what should not have run leaves
+    one also where it was confined. With `hides_marks` it does not, as it is for a person.
+    """
     site = build(case, folder, listener.url)
-    env = _person(site, listener.url) | dict(more_env or {})
+    env = _person(site, listener.url, hides_marks=hides_marks) | dict(more_env or {})
     built = folder.with_name(f"{folder.name}-built")
     _copy(folder, built)
     found = []
@@ -221,13 +271,13 @@ def _wrong(
     return ["\n  ".join([head, *wrong]), f"exit {said.code}", said.out[-6000:], said.err[-6000:]]
 
 
-def _person(site: Site, url: str) -> dict[str, str]:
+def _person(site: Site, url: str, *, hides_marks: bool) -> dict[str, str]:
     """The environment of somebody with secrets, a vendor's CLI and `gh`, behind a proxy that records."""
     tools, asked = site.folder / "bin", site.folder / "asked"
     tools.mkdir()
     asked.mkdir()
     (site.home / ".claude").mkdir(exist_ok=True)  # where the vendor's own state is
-    opens(site.home / ".config", asked)
+    opens(site.home / ".config", asked, *(() if hides_marks else (site.outside,)))
     for name in ("claude", "gh"):
         (tools / name).write_text(VENDOR.format(python=sys.executable, asked=str(asked)))
         (tools / name).chmod(0o755)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from corpus import CASES, Case
-from hostile import COMMANDS, Wrong, check, listening
+from hostile import COMMANDS, ELSEWHERE, Wrong, check, leaves, listening
 
+from rondel.cli.main import root
 from rondel.sandbox.box import holds
 from support.kills import commit_number
 
@@ -71,14 +72,20 @@ def test_the_corpus_is_as_large_as_promised():
     assert all(any(_is(pair, names) for pair in ALL) for names in SEEN)
 
 
+def test_every_command_that_there_is_is_typed():
+    typed = {words[:n] for words in COMMANDS for n in range(1, len(words) + 1)}
+    assert [words for words in leaves(root) if words not in typed and words[0] not in ELSEWHERE] == []
+
+
+@pytest.mark.parametrize("sandbox", ["none", "auto"])
 @pytest.mark.parametrize(
     ("name", "words"),
     [("settings_agent", ("review",)), ("profile_of_its_own", ("generate", "init", "evil"))],
     ids=["agent", "profile"],
 )
-def test_whoever_says_yes_to_everything_is_harmed(tmp_path, listener, name, words):
-    """The corpus bites: what keeps it from doing so is that nobody said yes."""
-    yes = {"RONDEL_TRUST": "all", "RONDEL_SANDBOX": "none"}
+def test_whoever_says_yes_to_everything_is_harmed(tmp_path, listener, name, words, sandbox):
+    """The corpus bites, also where it is confined: what keeps it from doing so is that nobody said yes."""
+    yes = {"RONDEL_TRUST": "all", "RONDEL_SANDBOX": sandbox}
     with pytest.raises(Wrong, match="outside/ran was made"):
         check(CASES[name], [words], tmp_path / "site", listener, yes)
 
@@ -86,6 +93,7 @@ def test_whoever_says_yes_to_everything_is_harmed(tmp_path, listener, name, word
 @pytest.mark.skipif(not holds(), reason="this kernel has no Landlock to hold anything")
 def test_the_sandbox_holds_an_agent_that_they_said_yes_to(tmp_path, listener):
     """It complains that it may not write outside, which is all that there is to say about it."""
+    yes = {"RONDEL_TRUST": "all"}
     with pytest.raises(Wrong, match="Permission denied") as found:
-        check(CASES["settings_agent"], [("review",)], tmp_path / "site", listener, {"RONDEL_TRUST": "all"})
+        check(CASES["settings_agent"], [("review",)], tmp_path / "site", listener, yes, hides_marks=True)
     assert "was made" not in str(found.value)

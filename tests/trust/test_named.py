@@ -77,6 +77,32 @@ def asks(root: Path, command: object, files: dict[str, str], changed: str) -> bo
         ("composer test", "composer.json"),
         ("deno task test", "deno.json"),
         ("cargo t", ".cargo/config.toml"),
+        ("cargo t", "build.rs"),
+        ("node t", "t.js"),
+        ("node -r ./hook t.js", "hook.cjs"),
+        ("node .", "index.js"),
+        ("python3 .", "__main__.py"),
+        ("python3 -m json.tool x", "json.py"),
+        ("python3 -m json.tool x", "json/__init__.py"),
+        ("PYTHONPATH=. python3 t.py", "sitecustomize.py"),
+        ("perl -Ilib -MFoo t.pl", "lib/Foo.pm"),
+        ("perl -Ilib -MFoo::Bar t.pl", "lib/Foo/Bar.pm"),
+        ("ruby -Ilib -rfoo t.rb", "lib/foo.rb"),
+        ("pnpm install", ".pnpmfile.cjs"),
+        ("pip install -e .", "setup.py"),
+        ("pip install -e .", "pyproject.toml"),
+        ("uv run tool", "pyproject.toml"),
+        ("cmake -B b", "CMakeLists.txt"),
+        ("mvn test", ".mvn/jvm.config"),
+        ("gradle test", "gradle.properties"),
+        ("./gradlew test", "gradle/wrapper/gradle-wrapper.properties"),
+        ("ant test", "build.xml"),
+        ("pipenv run t", "Pipfile"),
+        ("mise run t", "mise.toml"),
+        ("bazel test //...", ".bazelrc"),
+        ("docker compose run t", "compose.yaml"),
+        ("inv t", "tasks/__init__.py"),
+        ("rake t", "rakelib/t.rake"),
     ],
 )
 def test_a_file_that_a_command_runs_asks_again_when_it_changes(tmp_path, command, file):
@@ -104,6 +130,19 @@ LONG = {
         ("sh run.sh", {"run.sh": LONG["bytes"] + "sh ci/build.sh\n", "ci/build.sh": "x"}, "ci/build.sh"),
         ("make test", {"Makefile": "include mk/r.mk\n", "mk/r.mk": "x"}, "mk/r.mk"),
         ("make test", {"Makefile": "-include r.mk\n", "r.mk": "x"}, "r.mk"),
+        ("make test", {"Makefile": "include mk/*.mk\n", "mk/r.mk": "x"}, "mk/r.mk"),
+        ("make test", {"Makefile": "include mk/*\n", "mk/rules.txt": "x"}, "mk/rules.txt"),
+        ("make test", {"Makefile": "include $(wildcard mk/*.mk)\n", "mk/r.mk": "x"}, "mk/r.mk"),
+        ("make test", {"Makefile": "include $(D)/r.mk\n", "mk/r.mk": "x"}, "mk/r.mk"),
+        ("./run.sh", {"run.sh": "#!tools/interp\n", "tools/interp": "x"}, "tools/interp"),
+        ("./run.py", {"run.py": "#!/usr/bin/env -S tools/interp -x\n", "tools/interp": "x"}, "tools/interp"),
+        ("npm test", {"package.json": "{}", ".npmrc": "node-options=--require ./h.js", "h.js": "x"}, "h.js"),
+        ("bun test", {"bunfig.toml": 'preload = ["./h.ts"]\n', "h.ts": "x"}, "h.ts"),
+        (
+            "npm test",
+            {"package.json": '{"scripts": {"test": "jest"}}', "node_modules/.bin/jest": "#!/bin/sh\n"},
+            "node_modules/.bin/jest",
+        ),
         ("make test", {"Makefile": "test:\n\t@$(MAKE) -C sub\n", "sub/Makefile": "x"}, "sub/Makefile"),
         ("make test", {"Makefile": "test:\n\t@$(PYTHON) ci/x.py\n", "ci/x.py": "x"}, "ci/x.py"),
         ("npm test", {"package.json": '{"scripts": {"test": "node ci/x.js"}}', "ci/x.js": "x"}, "ci/x.js"),
@@ -176,3 +215,11 @@ def test_honest_commands_do_not_ask_with_every_commit(tmp_path, command, changed
         "pyproject.toml": "[project]\nname = 'app'\n",
     }
     assert not asks(tmp_path, command, files, changed)
+
+
+def test_a_script_that_is_too_long_to_be_read_asks_each_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("rondel.trust.consents.FILE_MAX", 1000)
+    written(tmp_path, {"run.sh": "#!/bin/sh\ntrue\n" + "#" * 1000})
+    first = part_of(tmp_path, "./run.sh").digest
+    written(tmp_path, {"run.sh": "#!/bin/sh\nevil\n" + "#" * 1000})
+    assert part_of(tmp_path, "./run.sh").digest != first

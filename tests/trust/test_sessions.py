@@ -22,6 +22,7 @@ from rondel.store import files
 from rondel.testing.faults import die_anywhere_at, in_child
 from rondel.testing.scripted import Scripted, plain, run_of
 from support.cli import RONDEL, rondel
+from support.stories import Story
 
 QUICK = ("review", "--quick")
 CHECKS = '[roles]\ndefault = "checks"\n'
@@ -104,6 +105,64 @@ def test_of_a_foreign_session_nothing_counts_and_everything_is_shown(reviewed, e
         assert done.returncode == 3, (words, done.stdout, done.stderr)
         assert f"next: rondel adopt {name}" in done.stderr, words
     assert tree(theirs) == before
+
+
+GOING_ON_IN = {
+    "feature": (
+        ("feature", "run"),
+        ("feature", "specify"),
+        ("feature", "implement", "--yes"),
+        ("feature", "verify"),
+        ("feature", "finish", "--keep"),
+        ("feature", "finish", "--merge"),
+    ),
+    "cycle": (
+        ("cycle", "resume"),
+        ("cycle", "extend", "{}", "more of it"),
+        ("cycle", "feedback", "{}", "better", "--to", "cd"),
+        ("cycle", "block", "{}", "stuck"),
+        ("cycle", "pause"),
+        ("cycle", "stop"),
+    ),
+    "task": (
+        ("task", "run"),
+        ("task", "run", "IMPL-1"),
+        ("task", "add", "More"),
+        ("task", "plan", "all of it"),
+        ("task", "replan", "IMPL-1", "otherwise"),
+        ("task", "breakdown", "IMPL-1"),
+        ("task", "reopen", "IMPL-1"),
+        ("task", "complete"),
+        ("task", "todo"),
+        ("task", "pause"),
+    ),
+    "generate": (
+        ("generate", "run"),
+        ("generate", "approve"),
+        ("generate", "reject", "--feedback", "no"),
+        ("generate", "retry"),
+        ("generate", "skip", "tests"),
+        ("generate", "cancel"),
+        ("generate", "apply"),
+    ),
+}
+
+
+@pytest.mark.parametrize("workflow", GOING_ON_IN)
+def test_nothing_goes_on_with_a_foreign_session_of_any_workflow(workflow, tmp_path):
+    story = Story(tmp_path / "theirs", workflow)
+    env = {k: v for k, v in story.env.items() if k != "RONDEL_TRUST"}
+    mine = clone(story.root, env, tmp_path / "mine")
+    env, name = other_home(env, tmp_path), story.ref.name
+    assert rondel(mine, env, "trust", "--yes").returncode == 0  # to the settings, not to the session
+    before = tree(mine)
+    for words in (("resume", "{}"), ("run", "{}"), ("pause", "{}"), ("stop", "{}"), *GOING_ON_IN[workflow]):
+        done = rondel(mine, env, *(w.format(name) for w in words))
+        told = (words, done.returncode, done.stdout, done.stderr)
+        if done.returncode not in (1, 2, 5):  # there is nothing to go on with: not specified, not completed
+            assert done.returncode == 3, told
+            assert f"next: rondel adopt {name}" in done.stderr, told
+        assert tree(mine) == before, told
 
 
 def tree(root: Path) -> dict[str, bytes]:

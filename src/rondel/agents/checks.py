@@ -14,12 +14,12 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from rondel.agents.base import AgentSettings, Beat, Reply, Request
 from rondel.errors import ConfigError, RondelError
 from rondel.model.outcomes import Ended
+from rondel.model.plugins import plugins
 from rondel.processes.runner import Child, Exit, Reason, clean_env, output, run
 
 GROUP = "rondel.analysers"
@@ -147,7 +147,7 @@ def build(settings: AgentSettings) -> ChecksAgent:
 def _installed(request: Request, programs: Run) -> str:
     """What the analyser for this role finds."""
     first = request.role.partition(".")[0]
-    found = {point.name: point for point in entry_points(group=GROUP)}
+    found = plugins(GROUP)
     if first not in found:
         there = ", ".join(sorted(found)) or "none"
         raise ConfigError(f"the checks agent has no analysers for {request.role!r}; there are: {there}")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from rondel.agents.base import Agent, AgentSettings
 from rondel.errors import ConfigError
+from rondel.model.plugins import plugins
 
 GROUP = "rondel.agents"
 VENDORS = ("claude", "codex", "gemini", "opencode")  # in the order of preference
@@ -20,7 +20,7 @@ VENDORS = ("claude", "codex", "gemini", "opencode")  # in the order of preferenc
 
 def kinds() -> list[str]:
     """Every kind there is."""
-    return sorted(_entry_points())
+    return sorted(plugins(GROUP))
 
 
 def build(settings: AgentSettings, root: Path | None = None) -> Agent:
@@ -28,7 +28,7 @@ def build(settings: AgentSettings, root: Path | None = None) -> Agent:
 
     `root` is the folder of `rondel.toml`, from which relative paths in the settings count.
     """
-    there = _entry_points()
+    there = plugins(GROUP)
     if settings.kind not in there:
         where = f"agents.{settings.name}.kind"
         raise ConfigError(f"{where}: no agent kind {settings.kind!r}; there are: {', '.join(sorted(there))}")
@@ -38,10 +38,6 @@ def build(settings: AgentSettings, root: Path | None = None) -> Agent:
         raise ConfigError(f"agents.{settings.name}: the kind {settings.kind!r} cannot be loaded: {e}") from e
     agent: Agent = make(replace(settings, root=root or settings.root))
     return agent
-
-
-def _entry_points() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
 
 
 def detect(path: str | None = None) -> list[str]:

@@ -9,29 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-DECIDES = {  # programs, and what in the folder that they are started in says what they run
-    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
-    **dict.fromkeys(
-        ("npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"),
-        ("package.json", "node_modules", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"),
-    ),
-    **dict.fromkeys(
-        ("uv", "uvx", "poetry", "pdm", "hatch", "rye", "pipx"), ("pyproject.toml", "uv.toml", "poetry.toml")
-    ),
-    **dict.fromkeys(("invoke", "inv"), ("tasks.py", "invoke.yaml", "pyproject.toml")),
-    **dict.fromkeys(("bundle", "bundler"), ("Gemfile", ".bundle")),
-    **dict.fromkeys(("deno", "denox"), ("deno.json", "deno.jsonc")),
-    **dict.fromkeys(("mise", "rtx"), ("mise.toml", ".mise.toml", ".config/mise")),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "task": ("Taskfile.yml", "Taskfile.yaml"),
-    "tox": ("tox.ini", "pyproject.toml", "setup.cfg"),
-    "nox": ("noxfile.py",),
-    "rake": ("Rakefile",),
-    "pipenv": ("Pipfile",),
-    "cargo": ("Cargo.toml", ".cargo"),
-    "go": ("go.mod", "go.work", "main.go"),
-    "direnv": (".envrc",),
-}
+from rondel.model.deciding import DECIDES
+
+INSTALLED = dict.fromkeys(("npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"), ("node_modules",))
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 _INTERPRETERS = (*_SHELLS, "source", ".", "node", "tsx", "ts-node", "ruby", "perl", "php", "lua")
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
@@ -132,7 +112,11 @@ def by_no_link(files: Iterable[Path], beside: Path | None) -> tuple[str, ...]:
 def run_in(words: tuple[str, ...], folder: Path) -> Iterator[str]:
     """The paths in a folder that decide what a command runs there."""
     found = ran(" ".join(words), lambda word: _is_in(folder, word))
-    names = [name for program in found.programs for name in DECIDES.get(program, ())]
+    names = [
+        name
+        for program in found.programs
+        for name in (*DECIDES.get(program, ()), *INSTALLED.get(program, ()))
+    ]
     names += [token[0].strip("\"'{}") for token in found.files]
     yield from dict.fromkeys(name for name in names if (folder / name).exists())
 

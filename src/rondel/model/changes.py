@@ -10,6 +10,8 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from rondel.model.jsons import pretty
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Document = dict[str, Json]
 
@@ -85,8 +87,7 @@ def text(path: str, content: str, *, view: bool = False) -> Write:
 
 def json_file(path: str, value: object) -> Write:
     """A JSON file as a person reads it. Half characters stay what JSON says of them."""
-    body = json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n"
-    return Write(path, body.encode(errors="backslashreplace"))
+    return Write(path, f"{pretty(value)}\n".encode(errors="backslashreplace"))
 
 
 def foresee(files: dict[str, bytes], changes: Iterable[Change]) -> None:

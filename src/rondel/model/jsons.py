@@ -7,6 +7,7 @@ without end does not come back: both are refused before anybody else has the val
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 BYTES_MAX = 16 * 1024 * 1024
@@ -41,6 +42,32 @@ def parse_json(text: bytes | str | None) -> object:
         return load(text)
     except ValueError:
         return None
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object; empty when it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def pretty(value: object) -> str:
+    """A JSON value as a person reads it, in any script; what JSON does not know as its text."""
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def items(document: object, key: str) -> list[Any]:
+    """The list under a key of what may be anything; empty where there is none."""
+    value = mapping(document).get(key)
+    return value if isinstance(value, list) else []
+
+
+def strings(document: object, key: str) -> list[str]:
+    """The texts of a list in an object."""
+    return [text for text in items(document, key) if isinstance(text, str)]
+
+
+def mappings(document: object, key: str) -> list[dict[str, Any]]:
+    """The objects of a list in an object."""
+    return [one for one in items(document, key) if isinstance(one, dict)]
 
 
 def load_from(text: str, start: int) -> tuple[object, int]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 
 from rondel.errors import UnsafePath
 
@@ -63,6 +65,16 @@ def safe_name(name: str, what: str) -> str:
     if not is_safe_name(name):
         raise UnsafePath(f"{what} {name!r} cannot be a file name; use letters, digits, '-', '_' and '.'")
     return name
+
+
+def free_name(names: Iterable[str], is_taken: Callable[[str], bool]) -> str:
+    """The first of some names that nothing has yet."""
+    return next(name for name in names if not is_taken(name))
+
+
+def numbered(stem: str, suffix: str = "") -> Iterator[str]:
+    """`stem-1`, `stem-2` and so on, without an end."""
+    return (f"{stem}-{number}{suffix}" for number in count(1))
 
 
 def folder_name(text: str) -> str:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 _MARKS_MAX = 8  # on one letter; no language has more, and more are drawn over the lines around
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "\ufff9-\ufffb\U000e0000-\U000e007f"
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+    "|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"  # one of these says whether a sign is drawn as a picture
 )
-_MARKS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{9,}")
 _KEPT = "\n\t\u200c\u200d"
 _APART = "\u200b"  # a space without a width: nothing is seen, and a word is no order any more
 _FORGE = (
@@ -27,6 +28,11 @@ _FORGE = (
     (re.compile(r"!(?=\[)"), rf"!{_APART}"),
     (re.compile(r"#(?=\d)"), rf"#{_APART}"),
     (re.compile(r"\b(GH)-(?=\d)", re.IGNORECASE), rf"\1-{_APART}"),
+    (re.compile(r"^([ \t>]*+)/(?=[A-Za-z])", re.MULTILINE), rf"\1/{_APART}"),  # orders to a forge or a bot
+    (
+        re.compile(r"^([ \t>]*+)([bhlr])(ors|omu|gtm|)(?=[+ ]|$)", re.MULTILINE | re.IGNORECASE),
+        rf"\1\2{_APART}\3",
+    ),
     (
         re.compile(
             r"\b(clos|fix|resolv)(e?[sd]?)(?=(?:\s*+:)?\s++(?:https?:|[\w.-]++/[\w.-]++#))", re.IGNORECASE
@@ -42,7 +48,15 @@ def visible(text: str) -> str:
     It is written as JSON writes it, so JSON stays what it is.
     """
     found = _HIDDEN.sub(_written_out, text.replace("\r\n", "\n")) if _HIDDEN.search(text) else text
-    return _MARKS.sub(lambda m: m[0][:_MARKS_MAX] + "".join(map(_code, m[0][_MARKS_MAX:])), found)
+    return found if found.isascii() else "".join(_with_few_marks(found))
+
+
+def _with_few_marks(text: str) -> Iterator[str]:
+    """A text in which no letter has so many marks that they are drawn over other lines."""
+    marks = 0
+    for char in text:
+        marks = marks + 1 if unicodedata.category(char) in ("Mn", "Me") else 0
+        yield char if marks <= _MARKS_MAX else _code(char)
 
 
 def _written_out(found: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import json
 from importlib.metadata import metadata
 
 from rondel import __version__
+from rondel.model.jsons import pretty
 from rondel.plugin.commands import (
     commands,
     expectation_list,
@@ -100,4 +101,4 @@ def _front(fields: dict[str, str]) -> str:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return f"{pretty(value)}\n"

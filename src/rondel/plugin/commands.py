@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from rondel.model import templates
 from rondel.workflows.feature.phases import ARTIFACTS, EXPECTATIONS, LIMITS, REVIEWED
-from rondel.workflows.feature.prompt import filled
 
 PURPOSES = {
     "brainstorm": "capture the problem, the intent and the options.",
@@ -67,7 +67,7 @@ def template(name: str) -> str:
 
 def fill(name: str, **slots: str) -> str:
     """A template with its slots filled."""
-    return filled(template(f"{name}.md"), slots)
+    return templates.fill(template(f"{name}.md"), slots)
 
 
 def phase_list() -> str:

@@ -98,7 +98,7 @@ def _log(log: Path, before: str, new: Document) -> None:
 
 def dump(document: Document) -> bytes:
     """A document as it stands in its file: indented, readable in any script."""
-    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+    return f"{jsons.pretty(document)}\n".encode(errors="backslashreplace")
 
 
 def _parse(path: Path, data: bytes) -> Document:

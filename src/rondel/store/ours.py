@@ -12,7 +12,6 @@ runtime in the person's state folder (see `rondel.trust.sessions`). What is said
 from __future__ import annotations
 
 import errno
-import itertools
 import json
 import os
 import stat
@@ -23,7 +22,7 @@ from typing import NamedTuple
 from rondel import paths
 from rondel.errors import RondelError
 from rondel.model import jsons
-from rondel.model.names import digest, inside, safe_name
+from rondel.model.names import digest, free_name, inside, numbered, safe_name
 from rondel.store import disk, files, logs
 
 HOME = ".rondel"  # below it everything is ours, and no link is followed
@@ -295,8 +294,8 @@ def put_aside(folder: Path, place: Path, relative: str, word: str = "damaged") -
         files.aside(place, folder / spot)
         return spot
     # What stands where `aside/` belongs waits beside it until there is one.
-    names = (Path(f"{way}.{word}-{number}") for number in itertools.count(1))
-    files.aside(way, waits := next(name for name in names if not paths.is_there(name)))
+    waits = Path(free_name(numbered(f"{way}.{word}"), paths.is_there))
+    files.aside(way, waits)
     spot = put_aside(folder, waits, way.relative_to(folder).as_posix(), word)
     if way == place:
         return spot
@@ -314,12 +313,11 @@ def free_spot(folder: Path, path: str, word: str, content: str | None = None) ->
     flat = path.replace("../", "").replace("/", "__")
     if len(flat.encode()) > NAME_MAX:
         flat = f"{flat[-NAME_MAX // 5 :]}-{digest(path)[:8]}"
-    spots = (f"{ASIDE}/{flat}.{word}-{number}" for number in itertools.count(1))
-    return next(
-        s
-        for s in spots
-        if not paths.is_there(folder / s) or (content is not None and digest_of(folder / s) == content)
-    )
+
+    def is_taken(spot: str) -> bool:
+        return paths.is_there(folder / spot) and (content is None or digest_of(folder / spot) != content)
+
+    return free_name(numbered(f"{ASIDE}/{flat}.{word}"), is_taken)
 
 
 def digest_of(place: Path) -> str | None:

@@ -27,7 +27,7 @@ from rondel.testing.faults import die_during, in_child, listen
 from rondel.testing.kills import Trial, Undisturbed, killed_and_resumed
 
 NEAR = 6  # steps that are taken once: what runs at once does not come in the same order each time
-RANDOM = re.compile(r"\b(?=[0-9a-f-]*\d)[0-9a-f]{7,64}\b(-[0-9a-f]+\b)?|(?<=tmp-)\w+")
+RANDOM = re.compile(r"\b(?=[a-f]{0,64}\d)[0-9a-f]{7,64}\b(-[0-9a-f]+\b)?|(?<=tmp-)\w+")
 
 
 class Route:

@@ -218,7 +218,7 @@ def make_private(folder: Path) -> None:
 
 
 def lookup(root: Path, path: str, without: Without = lambda _: False) -> Found | None:
-    """What is at a path of the repository; a file that cannot be read has no digest.
+    """What is at a path of the repository; a file that cannot be read has another digest each time.
 
     None for a path that leads out of it, however it is written, and for one that is left out.
     """
@@ -245,7 +245,7 @@ def lookup(root: Path, path: str, without: Without = lambda _: False) -> Found |
             )  # not the repository's: a system's own changes by itself
         data = files.read(real, FILE_MAX)
     except (OSError, RondelError):
-        return Found()
+        return Found(secrets.token_hex(32))
     if data is None:
         return None
     is_cut = len(data) > TEXT_MAX

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from rondel.model.deciding import DECIDES, FOLDERS
 from rondel.model.jsons import parse_json
 
 CALLED_MAX = 500  # files that are read for what they name
@@ -20,30 +21,17 @@ WORDS_MAX = 2000  # of one text
 LOOKS_MAX = 20_000  # words that are looked up, in all folders together
 PROGRAM = " x"  # after the digest of a file that may be executed
 ALL = "**"  # every file of the repository, as a path
-_NODE = ("package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml", "bunfig.toml")
-_MAKE = ("GNUmakefile", "makefile", "Makefile")
-_TASK = tuple(f"{t}askfile{d}.{e}" for t in "tT" for d in ("", ".dist") for e in ("yml", "yaml"))
-_GRADLE = tuple(f"{name}.gradle{kts}" for name in ("build", "settings") for kts in ("", ".kts"))
-STANDS_FOR = {  # programs, and the files that say what they run
-    **dict.fromkeys(("make", "gmake", "MAKE"), _MAKE),
-    **dict.fromkeys(("npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"), _NODE),
-    **dict.fromkeys(("task", "go-task"), _TASK),
-    **dict.fromkeys(("invoke", "inv"), ("tasks.py",)),
-    **dict.fromkeys(("poetry", "pdm", "hatch", "poe"), ("pyproject.toml", "hatch.toml")),
-    **dict.fromkeys(("gradle", "gradlew"), _GRADLE),
-    **dict.fromkeys(("mvn", "mvnw"), ("pom.xml",)),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "tox": ("tox.ini", "tox.toml", "setup.cfg", "pyproject.toml"),
-    "nox": ("noxfile.py",),
-    "rake": ("Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"),
-    "bundle": ("Gemfile",),
-    "composer": ("composer.json",),
-    "deno": ("deno.json", "deno.jsonc"),
-    "cargo": (".cargo/config.toml", ".cargo/config"),
-    "pre-commit": (".pre-commit-config.yaml",),
-}
-_RUN_IN_A_FOLDER = ("__main__.py", "__main__.pyc", "index.js", "sitecustomize.py", "usercustomize.py")
+_RUN_IN_A_FOLDER = (
+    *("__main__.py", "__main__.pyc", "index.js", "index.mjs", "index.cjs", "index.json"),
+    *("sitecustomize.py", "usercustomize.py"),
+)
+_ENDINGS = (".js", ".cjs", ".mjs", ".ts", ".rb", ".pm", ".pl", ".lua", ".php")  # that a word goes without
+_BIN = "node_modules/.bin"  # where the scripts of a package find their programs; only what git tracks counts
+# Settings of programs, in which a path is a file that is loaded.
+_SETTINGS = re.compile(r"\.(npmrc|yarnrc|yarnrc\.yml|babelrc|bazelrc|conf|config|properties|toml|cfg)$")
+_INCLUDES = re.compile(r"\s*[-s]?include\b|\s*(?:import|mod|load|apply from)\b|\s*(?:includes|extends)\s*:")
 _SCRIPT = re.compile(r"\.(sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|lua)$")
+_INCLUDED = re.compile(r"\.(mk|make|mak|cmake|gradle|kts|just|rake|bzl)$")
 _SHELL_SCRIPT = re.compile(r"\.(sh|bash|zsh)$")
 _COMPUTED = re.compile(r"[$`*?\[]|\{[^{},.]*+(?:\.(?!\.)[^{},.]*+)*+(?:,|\.\.)[^{}]*+\}")
 _KNOWN = re.compile(r"\$(PWD\b|\{PWD\}|\(git rev-parse --show-toplevel\))")  # this folder
@@ -62,7 +50,7 @@ _QUOTED = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
 _RUNS = re.compile(  # a line of a script that runs or reads the files which it names
     r"(?<![\w./@+~-])[-@+]*+(?:[\w./~-]*/)?(sh|shell|[bd]ash|zsh|ksh|fish|source|\.|python|pypy|node|deno|tsx|ts-node|ruby|perl"
     r"|php|lua|eval|exec|xargs|run-parts|cd|pushd|s?include|includes|import|mod|taskfile|dir|extends|"
-    + "|".join(map(re.escape, STANDS_FOR))
+    + "|".join(map(re.escape, DECIDES))
     + r")[\d.]*(?![\w/-])",
     re.IGNORECASE,
 )
@@ -118,10 +106,12 @@ def named_files(texts: Iterable[str], look: Lookup, *, untold: bool = False) -> 
     files = {path: there.digest for path, there in search.found.items()}
     for there in search.folders.values():
         files |= dict(there.inner(_is_program))
+    for there in search.whole.values():
+        files |= dict(there.inner(lambda *_: True))
     for there in search.packages.values():
         files |= dict(there.inner(lambda path, _: path.endswith((".py", "/__main__.pyc"))))
     if untold or search.is_cut:
-        for path in (ALL, *dict.fromkeys(_before_computed(texts))):
+        for path in (ALL, *dict.fromkeys(_before_computed([*texts, *search.computed]))):
             if (whole := look(path)) is not None and whole.is_folder:
                 files |= dict(whole.inner(_may_be_a_script if path == ALL else lambda *_: True))
     return Named(dict(sorted(files.items())), untold or search.is_cut)
@@ -134,7 +124,9 @@ class _Search:
         self.found: dict[str, Found] = {}
         self.folders: dict[str, Found] = {}  # named by the command
         self.packages: dict[str, Found] = {}
+        self.whole: dict[str, Found] = {}  # every file of them is loaded
         self.is_cut = False
+        self.computed: list[str] = []  # what is included by a pattern, or by a name that is computed
         self._look = look
         self._words: dict[_Word, None] = {}
         self._places: dict[str, None] = {"": None}
@@ -158,7 +150,7 @@ class _Search:
                 self.is_cut = True
                 return
             word, place = self._todo.pop()
-            for path in _paths(word.text):
+            for path in _paths(word.text, is_module=word.is_module):
                 self._take(word, posixpath.normpath(posixpath.join(place, path)))
 
     def _at(self, path: str) -> Found | None:
@@ -175,7 +167,9 @@ class _Search:
                 self._read(path, there)
         elif word.is_run:
             self._enter(path)
-            if word.is_typed:
+            if word.text in FOLDERS:
+                self.whole[path] = there
+            elif word.is_typed:
                 self.folders[path] = there
             if word.is_module:
                 self.packages[path] = there
@@ -195,6 +189,10 @@ class _Search:
         self.found[path] = there
         self.is_cut |= there.is_cut
         above, name = posixpath.split(path)
+        for line in _lines(name, there.text):
+            if _INCLUDES.match(line) and _COMPUTED.search(line):
+                self.is_cut = True
+                self.computed += [posixpath.join(above, word) for word in shell_words(line)]
         words = list(_called(name, there.text))
         if words and above:
             self._enter(above)
@@ -237,7 +235,8 @@ def _is_program(path: str, runs: bool) -> bool:
 
 def _may_be_a_script(path: str, runs: bool) -> bool:
     is_ours = path.endswith(_OURS)
-    return runs or _SCRIPT.search(path) is not None or ("." not in posixpath.basename(path) and not is_ours)
+    is_script = _SCRIPT.search(path) is not None or _INCLUDED.search(path) is not None
+    return runs or is_script or ("." not in posixpath.basename(path) and not is_ours)
 
 
 def _typed(texts: Iterable[str]) -> Iterator[_Word]:
@@ -246,6 +245,8 @@ def _typed(texts: Iterable[str]) -> Iterator[_Word]:
     for text in texts:
         for word in (text, *_words(text)):
             yield _Word(word, is_typed=True)
+            if posixpath.normpath(word) == ".":  # this folder, which Python and Node run as any other
+                yield from (_Word(name, is_typed=True) for name in (*_RUN_IN_A_FOLDER, "package.json"))
         for word in (text,) if is_module else _modules(text):
             yield _Word(word, is_typed=True, is_module=True)
         found = _MODULE.fullmatch(text)
@@ -266,10 +267,10 @@ def _words(text: str) -> Iterator[str]:
         yield from filter(None, (word, word.strip("\"'`"), word.partition("=")[2]))
         if re.match(r"-[A-Za-z]", word):
             yield from filter(None, (word[start:] for start in (2, 3, 4)))
-    for names in STANDS_FOR.keys() & {
+    for program in DECIDES.keys() & {
         w.rpartition("/")[2] for w in (*_BREAKS.split(text), *shell_words(text))
     }:
-        yield from STANDS_FOR[names]
+        yield from DECIDES[program]
 
 
 def shell_words(text: str, depth: int = 3) -> list[str]:
@@ -285,9 +286,14 @@ def shell_words(text: str, depth: int = 3) -> list[str]:
 
 def _called(name: str, text: str) -> Iterator[_Word]:
     """The words of a script that may be files: all in a line that runs something, else those like paths."""
+    if text.startswith("#!"):  # who runs the script
+        yield from map(_Word, _words(text[2:].partition("\n")[0]))
     is_code = _SCRIPT.search(name) is not None and _SHELL_SCRIPT.search(name) is None
+    loads = _SETTINGS.search(name) is not None or name == "package.json"
+    if name == "package.json":
+        yield _Word(_BIN)
     for line in _lines(name, text):
-        is_run = not is_code and _RUNS.search(line) is not None
+        is_run = loads or (not is_code and _RUNS.search(line) is not None)
         modules = set(_modules(line)) if is_run else set[str]()
         for word in dict.fromkeys(_words(line)):
             if is_run or "/" in word or "." in word:
@@ -352,10 +358,17 @@ def is_untold(command: str) -> bool:
     return False
 
 
-def _paths(word: str) -> list[str]:
+def _paths(word: str, *, is_module: bool = False) -> list[str]:
     """Where in a folder the file of this word may be."""
     plain = word.lstrip("/").removeprefix("./")
+    if not plain.strip("./"):
+        return []
     _, _, below = plain.partition("/")
     module = plain.replace(".", "/")
-    paths = [word, plain, below, module, f"{module}.py", f"{module}/__main__.py"] if plain.strip("./") else []
+    paths = [word, plain, below, module, f"{module}.py", f"{module}/__main__.py"]
+    if "." not in posixpath.basename(plain):
+        paths += [f"{plain.replace('::', '/')}{ending}" for ending in _ENDINGS]
+    if is_module:  # the package around it is loaded first
+        top = module.partition("/")[0]
+        paths += [f"{top}.py", f"{top}/__init__.py"]
     return list(dict.fromkeys(map(posixpath.normpath, filter(None, paths))))

@@ -8,12 +8,12 @@ from typing import Any
 
 from rondel.model.actions import Derive
 from rondel.model.changes import Append, Change, json_file
+from rondel.model.jsons import strings
 from rondel.model.marks import begun_here, mark
 from rondel.model.outcomes import Outcome
 from rondel.model.workflow import Step
 from rondel.workflows.cycle import layout, routing, transitions
 from rondel.workflows.cycle.asking import during, unread
-from rondel.workflows.cycle.documents import strings
 from rondel.workflows.cycle.measure import run_of
 from rondel.workflows.cycle.models import FeedbackType
 from rondel.workflows.cycle.questions import USER

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache, partial
-from importlib import resources
+from functools import partial
 
 from rondel.model.actions import Ask
 from rondel.model.changes import Change, Edit, Write, json_file
+from rondel.model.jsons import mapping
 from rondel.model.outcomes import Outcome
 from rondel.model.snapshot import Snapshot
+from rondel.model.templates import fill, prompt_text, without_gaps
 from rondel.model.workflow import Step
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.documents import Doc, Transition, mapping
+from rondel.workflows.cycle.documents import Doc, Transition
 from rondel.workflows.cycle.models import AGENTS, FeedbackEntry
 from rondel.workflows.cycle.results import ResultStatus, parse_phase_result, status_of, without_phase_result
 from rondel.workflows.cycle.state import Iteration, State
@@ -57,7 +57,8 @@ def step(
     def prompt(state: State) -> str:
         now = state.iteration
         current = now if now and now.number == iteration.number else iteration
-        return _fill(template, {**_told(state, current, agent), **material(state, current)})
+        slots = {**_told(state, current, agent), **material(state, current)}
+        return without_gaps(fill(prompt_text("rondel.workflows.cycle", template), slots))
 
     return Step(
         action,
@@ -167,17 +168,6 @@ def bounded(text: str) -> str:
 def indented(text: str) -> str:
     """A text as the item of a list."""
     return text.strip().replace("\n", "\n  ")
-
-
-def _fill(name: str, values: Mapping[str, str]) -> str:
-    filled = re.sub(r"\{\{(\w+)\}\}", lambda m: values.get(m[1], ""), _template(name))
-    return re.sub(r"\n{3,}", "\n\n", filled)
-
-
-@cache
-def _template(name: str) -> str:
-    prompts = resources.files("rondel.workflows.cycle").joinpath("prompts")
-    return prompts.joinpath(f"{name}.md").read_text(encoding="utf-8")
 
 
 # -- feedback: who has seen which entry of the log. It only grows, so a count says it all --------

@@ -9,12 +9,13 @@ from typing import Any
 
 from rondel.model.actions import Access, Ask, Probe, Workspace
 from rondel.model.changes import Append, Change, json_file, text
+from rondel.model.jsons import mapping, mappings
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.refs import END, commit_or_none
 from rondel.model.texts import cut
 from rondel.model.workflow import RepoReader, Step
 from rondel.workflows.cycle import asking, layout, results, transitions
-from rondel.workflows.cycle.documents import Doc, Transition, mapping, mappings
+from rondel.workflows.cycle.documents import Doc, Transition
 from rondel.workflows.cycle.layout import of_iteration
 from rondel.workflows.cycle.measure import look_for_tip
 from rondel.workflows.cycle.models import ChangeAction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -98,20 +98,3 @@ def _fill(into: Doc, source: Doc) -> None:
             for mine, theirs in zip(into[key], value, strict=True):
                 if isinstance(mine, dict) and isinstance(theirs, dict):
                     _fill(mine, theirs)
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """An object; empty when it is none."""
-    return value if isinstance(value, dict) else {}
-
-
-def strings(body: Mapping[str, Any], key: str) -> list[str]:
-    """The texts of a list in an object."""
-    found = body.get(key)
-    return [t for t in found if isinstance(t, str)] if isinstance(found, list) else []
-
-
-def mappings(body: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """The objects of a list in an object."""
-    found = body.get(key)
-    return [m for m in found if isinstance(m, dict)] if isinstance(found, list) else []

@@ -17,10 +17,11 @@ from xml.etree import ElementTree as ET
 from rondel.errors import RondelError
 from rondel.model import jsons
 from rondel.model.consent import Brought, require
+from rondel.model.jsons import mappings
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.refs import END
+from rondel.model.toolchain import PYTEST, Toolchain, brought_tests, commit_at, names_at, toolchain_at
 from rondel.model.workflow import RepoReader
-from rondel.workflows.cycle.documents import mappings
 
 DATA = ".rondel-coverage-data"
 FRESH = f'rm -rf -- "$RONDEL_JUNIT" "$RONDEL_COVERAGE" {DATA}\n'  # what an earlier run left is no result
@@ -29,8 +30,6 @@ COVERAGE = ".rondel-coverage.json"
 MESSAGE_MAX = 400
 FAILURES_MAX = 1000
 NO_TESTS_COLLECTED = 5  # pytest's exit status
-_TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
-_TESTS = Brought("tests", "python3 -m pytest -q")
 
 
 @dataclass(frozen=True)
@@ -193,17 +192,17 @@ def _short(number: float) -> float:
 def look_for_tip(look: RepoReader, target: str, base: str, test: str) -> dict[str, object]:
     """The commit that holds what was built, and how it is tested; no command where there are no tests.
 
-    The configured command counts, else the pytest suite that is there.
+    The configured command counts, else what the project's own files say; a pytest suite is measured.
     """
     commit = commit_at(look, f"refs/heads/{target}") or base
     tip: dict[str, object] = {"commit": commit, "command": "", "env": {}}
-    if test.strip():
-        return tip | {"command": FRESH + test}
-    names = look.git("ls-tree", "-r", "--name-only", "-z", END, commit).split("\0")
-    if not any(_TEST_FILE.search(name) for name in names):
-        return tip
-    require(_TESTS, look.admits)
-    command = FRESH + _pytest(*_python(look), _source(look, commit, names))
+    tool = Toolchain() if test.strip() else toolchain_at(look, commit)
+    for found in tool.tests:
+        require(found, look.admits)
+    if tool.test != PYTEST:
+        command = test if test.strip() else tool.test
+        return tip | {"command": FRESH + command if command else ""}
+    command = FRESH + _pytest(*_python(look), _source(look, commit, names_at(look, commit)))
     return tip | {"command": command, "env": {"PYTHONPATH": "src:.", "PYTHONDONTWRITEBYTECODE": "1"}}
 
 
@@ -233,11 +232,7 @@ def _pytest(python: str, coverage: str, source: list[str]) -> str:
 
 def brought(look: RepoReader, branch: str = "") -> Iterable[Brought]:
     """What of the repository would run to test it, on a session's branch too, where no settings say how."""
-    for name in ("HEAD", f"refs/heads/{branch}" if branch else ""):
-        commit = commit_at(look, name) if name else ""
-        names = look.git("ls-tree", "-r", "--name-only", "-z", END, commit).split("\0") if commit else ()
-        if any(map(_TEST_FILE.search, names)):
-            yield _TESTS
+    yield from brought_tests(look, branch)
     yield from _environments(look)
 
 
@@ -266,8 +261,3 @@ def _python(look: RepoReader) -> tuple[str, str]:
         if code == 0:
             return name, out.strip()
     return "python3", ""
-
-
-def commit_at(look: RepoReader, name: str) -> str:
-    """The commit that a name of git stands for; empty when there is none."""
-    return look.git("rev-parse", "--verify", "--quiet", END, f"{name}^{{commit}}", check=False).strip()

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from rondel.errors import UnsafePath
+from rondel.model.markdown import fenced_json
 from rondel.model.names import inside
-from rondel.model.replies import fenced_json
 from rondel.workflows.cycle.documents import Doc, first_fault
 from rondel.workflows.cycle.models import Effort, PlanTask
 

@@ -8,11 +8,12 @@ from functools import partial
 
 from rondel.model.actions import Decide, Derive
 from rondel.model.changes import Change, json_file
+from rondel.model.jsons import mapping
 from rondel.model.names import folder_name
 from rondel.model.outcomes import Outcome
 from rondel.model.workflow import Step
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.documents import Transition, mapping
+from rondel.workflows.cycle.documents import Transition
 from rondel.workflows.cycle.results import Value, texts
 from rondel.workflows.cycle.state import State
 

@@ -8,13 +8,13 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from rondel.model.identity import IDENTITY, identity_of
+from rondel.model.jsons import mapping, strings
 from rondel.model.marks import FOREIGN
 from rondel.model.refs import commit_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
 from rondel.model.workflow import NOTHING_GIVEN, Given
 from rondel.workflows.cycle import layout, plans
-from rondel.workflows.cycle.documents import mapping, strings
 from rondel.workflows.cycle.models import CycleState
 from rondel.workflows.cycle.plans import Proposal
 from rondel.workflows.cycle.rebuild import locate, usable

@@ -16,12 +16,13 @@ from pydantic import ValidationError
 
 from rondel.model import doclog, jsons
 from rondel.model.changes import Aside, Change, Document, Edit
+from rondel.model.jsons import mapping, strings
 from rondel.model.marks import FOREIGN, begun_here, mark
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem, command_line
 from rondel.model.times import stamp
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.documents import Doc, fault_of, first_fault, mapping, strings
+from rondel.workflows.cycle.documents import Doc, fault_of, first_fault
 from rondel.workflows.cycle.models import SECTIONS, ChangeLog, CycleState, Plan, TestResults
 from rondel.workflows.cycle.requests import Request
 from rondel.workflows.cycle.results import exploration_section, first_paragraph, requirements_section

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timezone
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, cast
 
+from pydantic import Field
+
+from rondel.model.codec import decode, known, only, request_file, requests_in
 from rondel.model.consent import Brought
 from rondel.model.snapshot import Snapshot
 from rondel.model.times import offset
 from rondel.model.workflow import Given
-from rondel.workflows.cycle.documents import mapping
-from rondel.workflows.cycle.layout import PARTS, numbers
+from rondel.workflows.cycle.layout import PARTS
 from rondel.workflows.cycle.measure import COVERAGE, JUNIT
 
 EXTENSIONS = f"{PARTS}/extensions"
@@ -25,9 +27,9 @@ CURRENT = ("tests_required", "test_timeout_s", "junit", "coverage")  # as the se
 class Extension:
     """What a person added to the task; `name` is its file."""
 
-    name: str
-    text: str
-    max_iterations: int | None = None
+    text: Annotated[str, only(lambda text: bool(text.strip()))]
+    max_iterations: Annotated[int, Field(gt=0)] | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Request:
     created_at: str = ""
     test: str = ""
     agents_max: int | None = None
-    there: bool = False  # whether there is one at all; not so for a cycle of another tool
+    there: Annotated[bool, only(lambda _: False)] = False  # not so for a cycle of another tool
     # What follows are settings of the workflow, too.
     max_iterations: int = 5
     auto: bool = False  # agents' questions get their first option, their blockers become issues
@@ -66,10 +68,9 @@ SETTINGS: Mapping[str, object] = MappingProxyType(
 def read_request(files: Snapshot) -> Request:
     """The requests in order, each over the one before. A value of another type is as if not said."""
     merged: dict[str, Any] = {}
-    for number in numbers(files, ".rondel", r"request-([1-9]\d{0,8})\.json"):
-        body = mapping(files.json(f".rondel/request-{number}.json"))
-        merged |= {k: v for k, v in body.items() if k in _TYPES and _fits(k, v)}
-    return Request(**merged, there=bool(merged))
+    for number in requests_in(files):
+        merged |= known(Request, files.json(request_file(number)))
+    return replace(decode(Request, merged) or Request(), there=bool(merged))
 
 
 def with_settings(request: Request, given: Given) -> Request:
@@ -78,8 +79,8 @@ def with_settings(request: Request, given: Given) -> Request:
     A command that only the session knows came with the repository, and needs consent.
     """
     old = request.test if request.test.strip() and given.admits(old_test(request.test)) else ""
-    found: dict[str, Any] = {k: v for k, v in given.settings.items() if k in CURRENT and _fits(k, v)}
-    return replace(request, **found, test=given.test or old)
+    found = {k: v for k, v in known(Request, given.settings).items() if k in CURRENT}
+    return replace(request, **cast("dict[str, Any]", found), test=given.test or old)
 
 
 def old_test(command: str) -> Brought:
@@ -87,26 +88,10 @@ def old_test(command: str) -> Brought:
     return Brought("tests that the session names", command)
 
 
-_TYPES: Mapping[str, type] = {
-    **{key: type(default) for key, default in SETTINGS.items()},
-    **dict.fromkeys(("title", "description", "created_at", "test"), str),
-    "agents_max": int,
-}
-
-
-def _fits(key: str, value: object) -> bool:
-    wanted = _TYPES[key]
-    if isinstance(value, bool) or wanted is bool:
-        return isinstance(value, bool) and wanted is bool
-    return isinstance(value, int | float if wanted is float else wanted)
-
-
 def read_extensions(files: Snapshot) -> list[Extension]:
     """What was added to the task, in the order it was said."""
     found = []
     for name in sorted(files.names(EXTENSIONS)):
-        body = mapping(files.json(f"{EXTENSIONS}/{name}"))
-        text, limit = body.get("text"), body.get("max_iterations")
-        if isinstance(text, str) and text.strip():
-            found.append(Extension(name, text, limit if isinstance(limit, int) and limit > 0 else None))
+        one = decode(Extension, files.json(f"{EXTENSIONS}/{name}"))
+        found += [replace(one, name=name)] if one else []
     return found

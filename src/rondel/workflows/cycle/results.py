@@ -20,7 +20,8 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from rondel.model import jsons
-from rondel.model.emphasis import item as plain_item
+from rondel.model.markdown import ANYWHERE, lines_of
+from rondel.model.markdown import item as plain_item
 from rondel.workflows.cycle.documents import Doc
 
 Value = str | int | float | list[str] | tuple[int, int]
@@ -206,13 +207,11 @@ def _bare(text: str) -> str:
 # -- Markdown -------------------------------------------------------------------------------------
 
 ITEMS_MAX = 500
-_HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 _MD_ITEM = re.compile(r"^(\s*)(?:[-*+]|\d{1,4}[.)])\s+(\S.*)$")
 _NUMBERED = r"[A-Z][A-Z0-9]{0,7}-?\d{1,5}"
 _ID = re.compile(  # `REQ-1 …`, `**AC-1** …`, `[US-3] …`, `F2: …`; not `UTF-8 …`
     rf"^\W*(?:REQ|N?FR|R)-?\d{{1,5}}\b|^[*_`(\[]+{_NUMBERED}[*_`)\]]+|^\W*{_NUMBERED}\s*(?:[:.)\u2013\u2014]|-\s)"
 )
-_FENCE = re.compile(r"^\s*(```|~~~)")
 
 
 def requirements_section(text: str, version: str, at: str) -> Doc:
@@ -274,29 +273,22 @@ def number_requirements(text: str) -> str:
     """
     taken = {int(n) for n in re.findall(r"\bREQ-(\d{1,5})\b", text)}
     lines = text.split("\n")
-    inside = fenced = False
-    for i, line in enumerate(lines):
-        fenced ^= bool(_FENCE.match(line))
-        heading = _HEADING.match(line)
-        if heading and not fenced:
-            inside = "requirement" in heading[2].casefold()
-        item = _MD_ITEM.match(line)
-        if fenced or not inside or not item or item[1] or _ID.match(item[2]):
+    inside = False
+    for i, line in enumerate(lines_of(text, ANYWHERE)):
+        if heading := line.heading:
+            inside = "requirement" in heading[1].casefold()
+        item = _MD_ITEM.match(line.text)
+        if line.code or not inside or not item or item[1] or _ID.match(item[2]):
             continue
         number = max(taken, default=0) + 1
         taken.add(number)
-        lines[i] = line[: item.start(2)] + f"REQ-{number:03d}: " + item[2]
+        lines[i] = line.text[: item.start(2)] + f"REQ-{number:03d}: " + item[2]
     return "\n".join(lines)
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    fenced = False
-    for line in text.replace("\r\n", "\n").split("\n"):
-        if _FENCE.match(line):
-            fenced = not fenced
-            continue
-        heading = None if fenced else _HEADING.match(line)
-        if heading:
-            yield "heading", heading[2].rstrip().rstrip("#").rstrip()
-        else:
-            yield "item" if not fenced and _MD_ITEM.match(line) else "text", line
+    for line in lines_of(text.replace("\r\n", "\n"), ANYWHERE):
+        if heading := line.heading:
+            yield "heading", heading[1]
+        elif not line.is_mark:
+            yield "item" if not line.code and _MD_ITEM.match(line.text) else "text", line.text

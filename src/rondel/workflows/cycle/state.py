@@ -10,10 +10,11 @@ from typing import Any
 
 from rondel.model.changes import Document, Edit
 from rondel.model.identity import Identity
+from rondel.model.jsons import mappings, strings
 from rondel.model.refs import branch_or_none, commit_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
-from rondel.workflows.cycle.documents import Transition, at_time, edit, mappings, strings
+from rondel.workflows.cycle.documents import Transition, at_time, edit
 from rondel.workflows.cycle.measure import FRESH
 from rondel.workflows.cycle.models import Blocker, CycleState, Decision, PlanTask
 from rondel.workflows.cycle.plans import Proposal

@@ -15,16 +15,16 @@ from rondel.errors import RondelError
 from rondel.model.actions import Derive, Probe
 from rondel.model.changes import Change, json_file
 from rondel.model.identity import home
+from rondel.model.jsons import mapping
 from rondel.model.names import digest
 from rondel.model.outcomes import Outcome
 from rondel.model.refs import END, commit_or_none
+from rondel.model.toolchain import commit_at
 from rondel.model.workflow import RepoReader, Step
 from rondel.workflows.cycle import layout, plans, transitions
 from rondel.workflows.cycle.aggregate import closing
 from rondel.workflows.cycle.analysis import analysing, plan_again, planning
 from rondel.workflows.cycle.coding import coding
-from rondel.workflows.cycle.documents import mapping
-from rondel.workflows.cycle.measure import commit_at
 from rondel.workflows.cycle.models import SECTIONS, CycleState
 from rondel.workflows.cycle.questions import answers, held
 from rondel.workflows.cycle.rebuild import restore

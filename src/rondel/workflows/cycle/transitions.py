@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec
 
 from rondel.model.changes import Document
-from rondel.workflows.cycle.documents import Doc, Transition, mappings, strings
+from rondel.model.jsons import mappings, strings
+from rondel.workflows.cycle.documents import Doc, Transition
 from rondel.workflows.cycle.models import AGENTS, TITLE_MAX
 
 P = ParamSpec("P")

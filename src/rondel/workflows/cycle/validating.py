@@ -9,10 +9,10 @@ from datetime import datetime
 
 from rondel.model.actions import Access, Ask, Derive, Run, Workspace
 from rondel.model.changes import Change, json_file, text
+from rondel.model.jsons import mapping, mappings
 from rondel.model.outcomes import Outcome
 from rondel.model.workflow import Step
 from rondel.workflows.cycle import asking, layout, transitions
-from rondel.workflows.cycle.documents import mapping, mappings
 from rondel.workflows.cycle.layout import bump, of_iteration
 from rondel.workflows.cycle.measure import COVERAGE, JUNIT, TestRun, measured, run_of
 from rondel.workflows.cycle.questions import raised

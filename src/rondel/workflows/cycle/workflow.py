@@ -12,6 +12,7 @@ from typing_extensions import override
 from rondel.model.actions import Decide
 from rondel.model.changes import Aside, Change
 from rondel.model.consent import CONSENT, HARMLESS, LOWER, OFF, ON, PATH, Brought, Rule
+from rondel.model.jsons import mapping
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import OWN_WORDS, Problem, Status, Summary, command_line
 from rondel.model.times import parse_time
@@ -27,7 +28,6 @@ from rondel.model.workflow import (
     Workflow,
 )
 from rondel.workflows.cycle import layout, transitions
-from rondel.workflows.cycle.documents import mapping
 from rondel.workflows.cycle.files import repaired
 from rondel.workflows.cycle.measure import brought
 from rondel.workflows.cycle.models import CycleState

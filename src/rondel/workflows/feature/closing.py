@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import takewhile
 
 from rondel.model.actions import Derive
 from rondel.model.changes import Aside, Change, Document, Edit, Write, json_file, text
 from rondel.model.marks import signature
+from rondel.model.names import free_name, numbered
 from rondel.model.outcomes import Ended, Outcome
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
@@ -17,7 +19,7 @@ from rondel.workflows.feature import layout
 from rondel.workflows.feature.phases import FINISH, IMPLEMENT
 from rondel.workflows.feature.prompt import fill
 from rondel.workflows.feature.read import State
-from rondel.workflows.feature.review import Review, parse_review, unreadable
+from rondel.workflows.feature.review import Review, parse_review, verdict_in
 from rondel.workflows.feature.stamps import feature_ended, phase_closed
 from rondel.workflows.feature.work import Round, Work, read_work
 
@@ -136,8 +138,7 @@ def reviewed(outcome: Outcome) -> Review | None:
     """The verdict of a reviewer who answered. What cannot be read, even after one repair, is no approval."""
     if outcome.ended not in (Ended.DONE, Ended.REJECTED):
         return None
-    parsed = parse_review(outcome.text)
-    return parsed.review or unreadable(parsed.error or outcome.error)
+    return verdict_in(outcome.text, outcome.error)
 
 
 def verdict_file(work: Work, number: int, review: Review, at: datetime, *, agent: str) -> Write:
@@ -235,26 +236,18 @@ def ending(
 
     changes: list[Change] = []
     if state.files.exists(layout.HISTORY):
-        changes.append(Aside(layout.HISTORY, _free(state)))
+        changes.append(Aside(layout.HISTORY, free_name(_kept(), state.files.exists)))
     folder = layout.folder(FINISH, 1)
     return (*changes, *signed(state, FINISH, folder, at), Edit(layout.META, change))
 
 
-def _free(state: State) -> str:
-    """A name for the history that no earlier one has."""
-    stem = layout.HISTORY_KEPT.removesuffix(".md")
-    number = 1
-    while state.files.exists(f"{stem}-{number}.md"):
-        number += 1
-    return f"{stem}-{number}.md"
+def _kept() -> Iterator[str]:
+    """The names of histories that were put away, in order."""
+    return numbered(layout.HISTORY_KEPT.removesuffix(".md"), ".md")
 
 
 def kept_history(state: State) -> str | None:
     """The history as it stands, or as it was put away at the end."""
-    parts: list[str] = []
-    number = 1
-    while (text := state.files.text(f"{layout.HISTORY_KEPT.removesuffix('.md')}-{number}.md")) is not None:
-        parts.append(text)
-        number += 1
+    parts = list(takewhile(lambda text: text is not None, map(state.files.text, _kept())))
     now = state.files.text(layout.HISTORY)
-    return "\n".join([*parts, now] if now is not None else parts) or None
+    return "\n".join(text for text in (*parts, now) if text is not None) or None

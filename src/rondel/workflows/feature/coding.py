@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from rondel.errors import RondelError
 from rondel.model.actions import Access, Ask, Probe, Run, Workspace
 from rondel.model.changes import Change, json_file, text
+from rondel.model.consent import require
+from rondel.model.identity import home
 from rondel.model.outcomes import Ended, Outcome
+from rondel.model.refs import END
 from rondel.model.times import stamp
-from rondel.model.workflow import Step
+from rondel.model.toolchain import commit_at, toolchain_at
+from rondel.model.workflow import RepoReader, Step
 from rondel.workflows.feature import layout
-from rondel.workflows.feature.base import look_for_base
 from rondel.workflows.feature.closing import check_verdict, closing, current, feedback, reviewed, verdict_file
 from rondel.workflows.feature.meta import title
 from rondel.workflows.feature.phases import ARTIFACTS, EXPECTATIONS, IMPLEMENT
@@ -57,6 +61,24 @@ def _base(state: State, work: Work) -> Step[State]:
 
     action = Probe(path, "base", args, title=f"{work.phase}: where to begin")
     return Step(action, write, look=lambda look: look_for_base(look, *args))
+
+
+def look_for_base(look: RepoReader, branch: str, make: str, configured: str, *begun: str) -> dict[str, str]:
+    """The tip of the feature's branch, or where the feature was begun while there is none yet.
+
+    With `make`, a branch that is not there is made: code has to go somewhere. Where no tests are
+    `configured`, those that are found need the person's consent.
+    """
+    tip = commit_at(look, f"refs/heads/{branch}")
+    commit = tip or home(look, *begun)
+    if not commit:
+        raise RondelError("the repository has no commit yet; commit something first")
+    tool = toolchain_at(look, commit)
+    for found in () if configured else tool.tests:
+        require(found, look.admits)
+    if make and not tip:
+        look.git("branch", "--no-track", END, branch, commit)
+    return {"commit": commit, "branch": branch, "checks": tool.test}
 
 
 def evidence(state: State, work: Work) -> Step[State] | None:

@@ -27,7 +27,13 @@ from rondel.workflows.feature.closing import (
 )
 from rondel.workflows.feature.coding import evidence, reading, shown_tests
 from rondel.workflows.feature.meta import title
-from rondel.workflows.feature.phases import ARTIFACTS, EXPECTATIONS, PHASES, PREVIOUS, SPECIFY, VERIFY
+from rondel.workflows.feature.phases import (
+    ARTIFACTS,
+    EXPECTATIONS,
+    PREDECESSOR,
+    PREVIOUS,
+    VERIFY,
+)
 from rondel.workflows.feature.prompt import NOTHING, chain_review, document, fill, source
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.review import Issue, Review, without_asking
@@ -179,8 +185,7 @@ def _hopeless(state: State, work: Work) -> Review | None:
     previous = PREVIOUS.get(work.phase)
     before = state.files.text(previous) if previous else None
     # Where the phase before was completed, its document was there.
-    made_by = {SPECIFY: "brainstorm", VERIFY: SPECIFY}.get(work.phase, PHASES[PHASES.index(work.phase) - 1])
-    required = previous is not None and made_by in state.completed
+    required = PREDECESSOR.get(work.phase) in state.completed
     return without_asking(before, work.draft(work.number), previous_required=required)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from rondel import paths
 from rondel.errors import RondelError, UsageError
 from rondel.model.changes import Document
+from rondel.model.codec import request_file
 from rondel.model.names import slug
 from rondel.model.summary import Problem
 from rondel.model.times import stamp
@@ -84,7 +85,7 @@ def start_feature(
     request: Document = {"command": "start", "title": name, "description": description.strip(), "at": now}
     files.make_folder(folder / ".rondel")
     ours.keep_out_of_git(folder / ".rondel")
-    files.write(folder / layout.request(1), documents.dump(request))
+    files.write(folder / request_file(1), documents.dump(request))
     if brainstorm is not None:
         files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())
         done: Document = {"started": now, "completed": now, "iterations": 0}

@@ -16,11 +16,6 @@ PARTS = ".rondel/parts"
 __all__ = ["FEATURES", "META"]
 
 
-def request(number: int) -> str:
-    """What a person asked for."""
-    return f".rondel/request-{number}.json"
-
-
 def take(phase: str, number: int) -> str:
     """That somebody took the phase up, and how. The highest number counts."""
     return f"{PARTS}/{phase}/take-{number}.json"

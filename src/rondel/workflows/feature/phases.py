@@ -36,14 +36,15 @@ ARTIFACTS: dict[str, str] = {
     VERIFY: "verification.md",
 }
 
-PREVIOUS: dict[str, str] = {
-    SPECIFY: "brainstorm.md",
-    DESIGN: "spec.md",
-    CREATE_PLAN: "design.md",
-    CREATE_TASKS: "plan.md",
-    IMPLEMENT: "tasks.md",
-    VERIFY: "spec.md",
+PREDECESSOR: dict[str, str] = {  # the phase whose document a phase is held against
+    SPECIFY: BRAINSTORM,
+    DESIGN: SPECIFY,
+    CREATE_PLAN: DESIGN,
+    CREATE_TASKS: CREATE_PLAN,
+    IMPLEMENT: CREATE_TASKS,
+    VERIFY: SPECIFY,
 }
+PREVIOUS: dict[str, str] = {phase: ARTIFACTS[before] for phase, before in PREDECESSOR.items()}
 
 EXPECTATIONS: dict[str, str] = {
     BRAINSTORM: "Spec needs: Clear problem statement, explored options, user intent captured",

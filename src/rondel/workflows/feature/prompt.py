@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
+from rondel.model import templates
+from rondel.model.templates import prompt_text
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
 NOTHING = "(none)"
 
 
-@cache
 def source(name: str) -> str:
     """One file of `prompts/`, as it is."""
-    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    return prompt_text("rondel.workflows.feature", name).strip()
 
 
 def fill(template: str, **slots: str) -> str:
     """A file of `prompts/` with its slots filled."""
-    return filled(source(template), slots)
-
-
-def filled(text: str, slots: Mapping[str, str]) -> str:
-    """A text with its `{{slots}}` filled in one pass: what is put in is never looked at again."""
-    return _SLOT.sub(lambda slot: slots[slot.group(1)], text)
+    return templates.fill(source(template), slots)
 
 
 def document(name: str, text: str | None) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated
 
+from rondel.model.codec import decode, only, request_file, requests_in
 from rondel.model.identity import IDENTITY, Identity, identity_of
+from rondel.model.jsons import mapping
 from rondel.model.marks import signature, unsigned
 from rondel.model.refs import branch_or_none
 from rondel.model.snapshot import Snapshot
@@ -41,7 +43,6 @@ from rondel.workflows.feature.phases import (
 from rondel.workflows.feature.transitions import Transition, blocked, validate_transition
 from rondel.workflows.feature.work import Work, read_work
 
-_REQUEST = re.compile(r"request-([1-9]\d{0,5})\.json")
 HOW = ("continue", "fresh", "review")
 
 
@@ -49,11 +50,12 @@ HOW = ("continue", "fresh", "review")
 class Request:
     """What a person asked for last."""
 
-    number: int
-    phase: str = ""  # one phase; empty for all
-    until: str = ""  # the last phase to do, of all
+    number: int = 0
+    command: Annotated[str, only(("phase", "run").__contains__)] = ""
+    phase: Annotated[str, only(REVIEWED.__contains__)] = ""  # one phase; empty for all
+    until: Annotated[str, only(PHASES.__contains__)] = ""  # the last phase to do, of all
     auto: bool = False  # go on past a reviewer's concerns
-    how: str = ""  # what to do with a phase that is under way
+    how: Annotated[str, only(HOW.__contains__)] = ""  # what to do with a phase that is under way
     proceed: bool = False  # a warning was seen
     before: frozenset[str] | None = None  # of all phases: those that were complete when it was asked for
 
@@ -180,36 +182,25 @@ def read(files: Snapshot, ref: SessionRef, given: Given = NOTHING_GIVEN) -> Stat
     """What the files show. Total."""
     value = files.json(layout.META)
     meta = value if isinstance(value, Mapping) else {}
-    numbers = sorted(int(m.group(1)) for n in files.names(".rondel") if (m := _REQUEST.fullmatch(n)))
-    bodies = {n: files.json(layout.request(n)) for n in (numbers[:1] + numbers[-1:])}
-    first = bodies.get(numbers[0]) if numbers else None
+    numbers = requests_in(files)
+    first = mapping(files.json(request_file(numbers[0]))) if numbers else {}
     return State(
         ref,
         files,
         meta,
         lint_meta(value) if value is not None else lint(files.data(layout.META) or b""),
-        _request(numbers[-1], bodies[numbers[-1]]) if numbers else None,
-        word(first, "description") if isinstance(first, Mapping) else "",
+        _request(numbers[-1], files.json(request_file(numbers[-1]))) if numbers else None,
+        word(first, "description"),
         given.checks,
     )
 
 
 def _request(number: int, body: object) -> Request | None:
     """A request; None for one that asks for no work, like the start of a feature."""
-    if not isinstance(body, Mapping) or body.get("command") not in ("phase", "run"):
+    found = decode(Request, body) or Request()
+    if not found.command or (found.command == "phase" and not found.phase):
         return None
-    phase, until, how = word(body, "phase"), word(body, "until"), word(body, "how")
-    if body["command"] == "phase" and phase not in REVIEWED:
-        return None
-    return Request(
-        number,
-        phase if body["command"] == "phase" else "",
-        until if until in PHASES else "",
-        body.get("auto") is True,
-        how if how in HOW else "",
-        body.get("proceed") is True,
-        frozenset(map(str, before)) if isinstance(before := body.get("before"), list) else None,
-    )
+    return replace(found, number=number, phase=found.phase if found.command == "phase" else "")
 
 
 def _target(state: State) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Literal, cast, get_args
 
-from rondel.model.replies import fenced_json
+from rondel.model.markdown import fenced_json
 from rondel.workflows.feature.prompt import chain_review
 
 Severity = Literal["blocker", "warning", "note"]
@@ -92,15 +92,14 @@ def review_artifact(
     if hopeless:
         return hopeless
     if reply is not None:
-        parsed = parse_review(reply)
-        return parsed.review or unreadable(parsed.error)
+        return verdict_in(reply)
     if ask is None:
         return refusal("nobody reviewed it: there is neither a reply nor a reviewer to ask")
     prompt = chain_review(previous, current, expectations)
-    parsed = parse_review(ask(prompt))
-    if parsed.review is None:
-        parsed = parse_review(ask(f"{prompt}\n\nYour last answer could not be used: {parsed.error}."))
-    return parsed.review or unreadable(parsed.error)
+    answer = ask(prompt)
+    if wrong := parse_review(answer).error:
+        answer = ask(f"{prompt}\n\nYour last answer could not be used: {wrong}.")
+    return verdict_in(answer)
 
 
 def without_asking(previous: str | None, current: str | None, *, previous_required: bool) -> Review | None:
@@ -117,9 +116,11 @@ def refusal(why: str) -> Review:
     return Review(approved=False, issues=(Issue("blocker", why),), summary=why)
 
 
-def unreadable(error: str) -> Review:
-    """A verdict that could not be read, even after one repair, is none."""
-    return refusal(f"the reviewer's answer could not be read, which is no approval: {error}")
+def verdict_in(reply: str, error: str = "") -> Review:
+    """A reviewer's verdict. One that cannot be read, even after one repair, is no approval."""
+    parsed = parse_review(reply)
+    why = f"the reviewer's answer could not be read, which is no approval: {parsed.error or error}"
+    return parsed.review or refusal(why)
 
 
 def parse_review(text: str) -> Parsed:

@@ -16,6 +16,7 @@ from rondel.model.names import is_safe_name
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Conclusion, Problem, Status, Summary, answering, command_line
 from rondel.model.times import parse_time
+from rondel.model.toolchain import brought_tests
 from rondel.model.workflow import (
     NOTHING_GIVEN,
     Edited,
@@ -27,7 +28,6 @@ from rondel.model.workflow import (
     Workflow,
 )
 from rondel.workflows.feature import layout
-from rondel.workflows.feature.base import brought_tests
 from rondel.workflows.feature.files import lost, mend
 from rondel.workflows.feature.lint import Anomaly
 from rondel.workflows.feature.meta import notes, records, stamped, title, word

@@ -15,6 +15,7 @@ from typing import Any
 from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.changes import Document, Json
+from rondel.model.codec import request_file
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.names import digest, inside, is_safe_name, safe_name, slug
 from rondel.model.snapshot import Snapshot
@@ -104,7 +105,7 @@ def start(
     request: Document = {"schema_version": 1, "at": now, **options.request}
     files.make_folder(folder / ".rondel")
     ours.keep_out_of_git(folder / ".rondel")
-    files.write(folder / layout.request(1), store.dump(request))
+    files.write(folder / request_file(1), store.dump(request))
     files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
     return ref
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,17 +23,6 @@ WORDS = {
     WorkflowPhase.REVISE: "revision",
 }
 LEVELS_MAX = 40  # of folders in folders
-_REQUEST = re.compile(r"request-(\d{1,9})\.json")
-
-
-def request(number: int) -> str:
-    """What a person asked, the number-th time."""
-    return f".rondel/request-{number}.json"
-
-
-def last_request(files: Snapshot) -> int:
-    """The number of the request that counts; 0 when there is none."""
-    return max((int(m[1]) for n in files.names(".rondel") if (m := _REQUEST.fullmatch(n))), default=0)
 
 
 @dataclass(frozen=True)

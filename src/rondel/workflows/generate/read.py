@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import Field
 
 from rondel.model.changes import Document
+from rondel.model.codec import decode, only, request_file, requests_in
 from rondel.model.consent import Admits, admits_nothing
+from rondel.model.jsons import mapping
 from rondel.model.marks import is_theirs, signature, unsigned
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Problem
@@ -39,10 +44,10 @@ class Request:
 
     auto: bool = False
     parallel: bool = False
-    gate: str = "manual"
+    gate: Annotated[str, only(GATES.__contains__)] = "manual"
     gates: Mapping[str, str] = field(default_factory=dict)
-    iterations_max: int = ITERATIONS_MAX
-    context_chars_max: int = CHARS_MAX
+    iterations_max: Annotated[int, Field(gt=0)] = ITERATIONS_MAX
+    context_chars_max: Annotated[int, Field(gt=0)] = CHARS_MAX
     cycles: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def gate_of(self, kind: str, phase: WorkflowPhase, stage: WorkflowStage) -> str:
@@ -311,20 +316,8 @@ def _last_iteration(files: Snapshot, last: int) -> dict[str, str]:
 
 def read_request(files: Snapshot, settings: Mapping[str, object] = MappingProxyType({})) -> Request:
     """What was asked last, with the settings as they are now, as far as it can be used."""
-    found = files.json(layout.request(layout.last_request(files)))
-    asked = {**(found if isinstance(found, dict) else {}), **settings}
-    gates, cycles, gate = asked.get("gates"), asked.get("cycles"), asked.get("gate")
-    return Request(
-        auto=asked.get("auto") is True,
-        parallel=asked.get("parallel") is True,
-        gate=gate if gate in GATES else "manual",
-        gates={str(k): str(v) for k, v in gates.items()} if isinstance(gates, dict) else {},
-        iterations_max=_count(asked.get("iterations_max"), ITERATIONS_MAX),
-        context_chars_max=_count(asked.get("context_chars_max"), CHARS_MAX),
-        cycles={str(k): v for k, v in cycles.items() if isinstance(v, dict)}
-        if isinstance(cycles, dict)
-        else {},
-    )
+    last = max(requests_in(files), default=1)
+    return decode(Request, {**mapping(files.json(request_file(last))), **settings}) or Request()
 
 
 def _count(value: object, default: int) -> int:

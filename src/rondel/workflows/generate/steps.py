@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.resources import files as resources
-from string import Template
 from typing import Any
 
 from rondel.errors import RondelError
 from rondel.model.actions import Ask, Decide, Derive
 from rondel.model.changes import Aside, Change, Write, json_file, text
+from rondel.model.markdown import fenced_json
 from rondel.model.marks import is_theirs
+from rondel.model.names import free_name
 from rondel.model.outcomes import Outcome
-from rondel.model.replies import fenced_json
 from rondel.model.snapshot import Snapshot
+from rondel.model.templates import fill, prompt_text
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
 from rondel.workflows.generate import layout, transitions
@@ -195,15 +195,15 @@ def _gate_answer(said: str) -> Answer | None:
 def _gate_prompt(view: CycleView) -> str:
     content = view.content or ""
     longest = max((len(run) for run in re.findall(r"~+", content)), default=0)
-    template = resources(__package__ or "").joinpath("prompts/gate.md").read_text(encoding="utf-8")
-    return Template(template).substitute(
-        what=view.cycle.stage.value,
-        phase=view.cycle.phase.name,
-        type=view.cycle.type,
-        iteration=view.cycle.current_iteration,
-        fence="~" * max(4, longest + 1),
-        text=content,
-    )
+    slots = {
+        "what": view.cycle.stage.value,
+        "phase": view.cycle.phase.name,
+        "type": view.cycle.type,
+        "iteration": str(view.cycle.current_iteration),
+        "fence": "~" * max(4, longest + 1),
+        "text": content,
+    }
+    return fill(prompt_text("rondel.workflows.generate", "gate"), slots)
 
 
 def _apply_answer(state: State, view: CycleView, at: datetime) -> Sequence[Change]:
@@ -234,7 +234,7 @@ def _review_again(state: State, view: CycleView, at: datetime) -> list[Change]:
     Which code that is comes last: a death in between leaves a review that is still outdated.
     """
     names = (layout.rejected(view.file, number) for number in itertools.count(view.attempt))
-    aside = Aside(view.file, next(name for name in names if not state.files.exists(name)))
+    aside = Aside(view.file, free_name(names, state.files.exists))
     return [aside, transitions.given_up(view, at), *reversed(_leave_prompt(state, view, at))]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rondel.model.changes import Document, Json
+from rondel.model.jsons import items
 from rondel.model.names import digest
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.dialects import parse_review
@@ -19,7 +20,6 @@ from rondel.workflows.review.findings import (
     Finding,
     Severity,
     finding_of,
-    listed_in,
     locate,
     parse_reviewer_json,
 )
@@ -71,10 +71,10 @@ def item_of(document: object) -> Item | None:
     return Item(
         str(document.get("id", "")),
         finding,
-        tuple(map(str, listed_in(document, "supporters"))),
+        tuple(map(str, items(document, "supporters"))),
         document.get("kept") is not False,
         float(score) if isinstance(score, int | float) else 1.0,
-        tuple(map(str, listed_in(document, "aliases"))),
+        tuple(map(str, items(document, "aliases"))),
     )
 
 
@@ -181,7 +181,7 @@ def aggregation_document(items: Iterable[Item]) -> Document:
 
 def items_of(document: object) -> tuple[Item, ...]:
     """The findings in that part."""
-    return tuple(item for one in listed_in(document, "findings") if (item := item_of(one)) is not None)
+    return tuple(item for one in items(document, "findings") if (item := item_of(one)) is not None)
 
 
 # -- evidence --------------------------------------------------------------------------------

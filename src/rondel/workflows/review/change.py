@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from rondel.model.changes import Document, Json
-from rondel.workflows.review.findings import listed_in
+from rondel.model.jsons import items
 from rondel.workflows.review.markdown import counted
 
 _VENDORED = re.compile(
@@ -89,7 +89,7 @@ def changed_of(document: object) -> Changed | None:
 
 
 def _ranges(document: object) -> Iterable[tuple[int, int]]:
-    for item in listed_in(document, "wrote"):
+    for item in items(document, "wrote"):
         match item:
             case [int(first), int(last)]:
                 yield first, last
@@ -197,10 +197,10 @@ def change_of(document: object, diff: str) -> Change:
         return Change(diff=diff)
     more = document.get("commits_more")
     return Change(
-        tuple(f for item in listed_in(document, "files") if (f := changed_of(item)) is not None),
-        tuple(map(str, listed_in(document, "commits"))),
+        tuple(f for item in items(document, "files") if (f := changed_of(item)) is not None),
+        tuple(map(str, items(document, "commits"))),
         more if isinstance(more, int) else 0,
-        tuple(map(str, listed_in(document, "notes"))),
+        tuple(map(str, items(document, "notes"))),
         diff,
     )
 

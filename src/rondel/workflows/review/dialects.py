@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from rondel.model.changes import Document
+from rondel.model.markdown import Line, Section, outline, plain, whole
 from rondel.workflows.review.findings import (
     CATEGORY_FROM,
     SEVERITY_FROM,
@@ -29,7 +30,6 @@ from rondel.workflows.review.findings import (
     place,
     severity_of,
 )
-from rondel.workflows.review.markdown import Line, Section, outline, plain, whole
 
 REVIEW_MAX = 2_000_000
 VERDICTS = ("APPROVE", "REQUEST CHANGES", "NEEDS DISCUSSION")

@@ -12,6 +12,7 @@ from typing import Protocol
 from rondel import paths
 from rondel.errors import NothingToDo, UsageError
 from rondel.model.changes import Document
+from rondel.model.codec import encode, request_file, requests_in
 from rondel.model.names import digest
 from rondel.model.refs import END
 from rondel.model.snapshot import FrozenSnapshot, Snapshot
@@ -33,7 +34,6 @@ from rondel.workflows.review.request import (
     own_personas,
     request_for,
     request_from,
-    requests_in,
     team_of,
 )
 from rondel.workflows.review.steps import is_noted
@@ -390,9 +390,10 @@ def _write_request(folder: Path, request: Request, pins: Pins | None, number: in
         if pins.given:
             ours.write(folder, at.part("given.diff"), _bytes(pins.given))
         ours.write(folder, at.part("target.json"), documents.dump(pins.document()))
-    numbers = [n for n, _ in requests_in(DiskSnapshot(folder))]
-    body = {**request.document(), "round": number}
-    ours.write(folder, f"{layout.RONDEL}/request-{max(numbers, default=0) + 1}.json", documents.dump(body))
+    body = {**encode(request), "round": number}
+    ours.write(
+        folder, request_file(max(requests_in(DiskSnapshot(folder)), default=0) + 1), documents.dump(body)
+    )
 
 
 def _write_requirements(folder: Path, state: ReviewState, text: str) -> None:

@@ -256,12 +256,6 @@ def _first(item: Mapping[str, object], *keys: str) -> object:
     return next((item[key] for key in keys if item.get(key)), None)
 
 
-def listed_in(document: object, key: str) -> list[object]:
-    """The list under a key of a document that may be anything; empty where there is none."""
-    value = document.get(key) if isinstance(document, dict) else None
-    return value if isinstance(value, list) else []
-
-
 def clean(text: object, length_max: int) -> str:
     """A text of bounded length without control characters; what is not a text is empty."""
     if isinstance(text, list) and all(isinstance(part, str) for part in text):

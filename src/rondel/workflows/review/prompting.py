@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from importlib import resources
 
+from rondel.model import templates
 from rondel.model.marks import is_theirs
+from rondel.model.templates import prompt_text, without_gaps
 from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item
 from rondel.workflows.review.change import Change, Changed, FileDiff
@@ -17,7 +17,6 @@ from rondel.workflows.review.read import ReviewState
 from rondel.workflows.review.report import carried_line, place_of
 from rondel.workflows.review.result import Carried
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
 _SHARES = {
     "requirements": 6,
     "standards": 6,
@@ -30,18 +29,10 @@ _SHARES = {
 MARGIN = 200
 
 
-@cache
-def template(name: str) -> str:
-    """A template that comes with Rondel."""
-    return (resources.files("rondel.workflows.review") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
-
-
 def fill(name: str, slots: Mapping[str, str]) -> str:
-    """A template with its slots filled, in one pass: what is filled in is never read as a template."""
-    filled = _SLOT.sub(lambda m: slots.get(m[1], ""), template(name))
-    return (
-        re.sub(r"\n{3,}", "\n\n", filled).strip() + "\n" if not slots.get("diff") else filled.strip() + "\n"
-    )
+    """A prompt with its slots filled; a diff keeps its empty lines."""
+    filled = templates.fill(prompt_text("rondel.workflows.review", name), slots)
+    return filled.strip() + "\n" if slots.get("diff") else without_gaps(filled)
 
 
 def prompt(
@@ -52,7 +43,7 @@ def prompt(
         key: cut(text, size_max // _SHARES[key], key) if key in _SHARES else text
         for key, text in slots.items()
     }
-    room = size_max - len(fill(name, bounded)) - MARGIN
+    room = size_max - len(fill(name, {"diff": "", **bounded})) - MARGIN
     wanted = set(only)
     files = [f for f in change.diffs if not wanted or f.path in wanted]
     return cut(fill(name, bounded | {"diff": diff_block(files, room)}), size_max, "it")

@@ -17,6 +17,7 @@ from rondel import __version__
 from rondel.errors import RondelError
 from rondel.model import jsons
 from rondel.model.changes import Document, Json
+from rondel.model.jsons import pretty
 from rondel.model.texts import for_forge
 from rondel.workflows.review.change import Change
 from rondel.workflows.review.findings import Category, Finding, Severity
@@ -144,7 +145,7 @@ def plan_post(
     argv = ("gh", "api", "--method", "POST", endpoint, "--input", "-")
     where = f"pull request {pr.number}" if pr.number else "this branch's pull request (number not known)"
     what = f"the final review and {len(inline)} comments on lines, to {where}"
-    return (Call(argv, json.dumps(payload, ensure_ascii=False, indent=2), what),)
+    return (Call(argv, pretty(payload), what),)
 
 
 def _is_new(entry: Entry, posted: Posted) -> bool:

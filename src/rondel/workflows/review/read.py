@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rondel.model.changes import Document
+from rondel.model.jsons import items
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.review import layout
 from rondel.workflows.review.aggregate import Item, fingerprint, items_of
 from rondel.workflows.review.change import Change, change_of
 from rondel.workflows.review.dialects import parse_review
-from rondel.workflows.review.findings import Category, listed_in
+from rondel.workflows.review.findings import Category
 from rondel.workflows.review.layout import (
     Phase,
     Resolution,
@@ -265,7 +266,7 @@ class ReviewState:
     @cached_property
     def true_quotes(self) -> frozenset[str]:
         """The quotations that were found in the code."""
-        return frozenset(str(q) for q in listed_in(self.part("quotes.json"), "found"))
+        return frozenset(str(q) for q in items(self.part("quotes.json"), "found"))
 
     @cached_property
     def accepted(self) -> dict[str, str]:

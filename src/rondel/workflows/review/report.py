@@ -25,7 +25,6 @@ from rondel.workflows.review.result import (
     Question,
     Result,
     Standing,
-    Verdict,
     Weighed,
 )
 from rondel.workflows.review.target import Pins
@@ -134,7 +133,7 @@ def render_final(about: About, result: Result, attendance: Attendance, prose: st
     parts = [
         f"# Final review: {cell(about.pins.branch)}, round {about.round}",
         f"**Verdict**: {result.verdict.value}",
-        f"{why(result)} Reviewed: {cell(about.pins.label)}, {about.commits}, {about.change.size}.",
+        f"{result.why} Reviewed: {cell(about.pins.label)}, {about.commits}, {about.change.size}.",
     ]
     if about.change.unshown:
         parts.append(f"{unshown_words(about.change)}: see Not looked at.")
@@ -168,19 +167,6 @@ def _unshown(change: Change) -> str:
     )
     rows = [inline(f"{file.path}: {file.kind.value}, {file.status}", 500) for file in change.unshown]
     return f"{words}\n\n{listed(rows, UNSHOWN_MAX)}"
-
-
-def why(result: Result) -> str:
-    """The verdict in one sentence."""
-    blockers = result.counts["blockers"]
-    asked = sum(q.about_requirements for q in result.questions)
-    if result.verdict is Verdict.REQUEST_CHANGES:
-        return f"{counted(blockers, 'open blocker')}."
-    if result.verdict is Verdict.NEEDS_DISCUSSION:
-        open_ = [f"{counted(asked, 'open question')} about the requirements"] if asked else []
-        open_ += ["analysers failed on changed files"] if any(q.is_failure for q in result.questions) else []
-        return f"No blocker, but {' and '.join(open_)}."
-    return "No open blocker."
 
 
 def _found(number: int, entry: Entry) -> str:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from rondel.errors import UsageError
 from rondel.model.changes import Document
+from rondel.model.codec import Names, decode, only, request_file, requests_in
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import Given
-from rondel.workflows.review.findings import listed_in
-from rondel.workflows.review.layout import PERSONAS, RONDEL, is_reviewer
-from rondel.workflows.review.target import Target, target_of
+from rondel.workflows.review.layout import PERSONAS, is_reviewer
+from rondel.workflows.review.target import Target
 
 SETTINGS: Mapping[str, object] = MappingProxyType(
     {
@@ -34,62 +37,31 @@ SETTINGS: Mapping[str, object] = MappingProxyType(
 LEAD = "review.lead"
 REFUTER = "review.refuter"
 PROMPT_MIN = 4_000
-_NAME = re.compile(r"request-([0-9]+)\.json")
 
 
 @dataclass(frozen=True)
 class Request:
     """One request. `round` is the round it opened; 0 when nobody asked yet."""
 
+    schema_version: int = 1
     round: int = 0
+    opened_at: str = ""
     target: Target = field(default_factory=Target)
     team: tuple[Reviewer, ...] = ()
-    mechanical: frozenset[str] = frozenset()  # roles that no model serves
+    mechanical: Names = frozenset()  # roles that no model serves
     quick: bool = False
-    prompt_max: int = 200_000
-    refuters_max: int = 30
-    carried: tuple[Document, ...] = ()  # open findings of the last round on the branch
-    since: Mapping[str, str] = field(default_factory=dict)  # session, round and head they come from
+    prompt_max: Annotated[int, Field(ge=0)] = 200_000
+    refuters_max: Annotated[int, Field(ge=0)] = 30
     context: str = ""  # standards from the settings
-    opened_at: str = ""
-
-    def document(self) -> Document:
-        """As JSON; `request_of` reads it back."""
-        return {
-            "schema_version": 1,
-            "round": self.round,
-            "opened_at": self.opened_at,
-            "target": asdict(self.target),
-            "team": [r.document() for r in self.team],
-            "mechanical": [*sorted(self.mechanical)],
-            "quick": self.quick,
-            "prompt_max": self.prompt_max,
-            "refuters_max": self.refuters_max,
-            "context": self.context,
-            "since": dict(self.since),
-            "carried": list(self.carried),
-        }
+    since: Mapping[str, str] = field(default_factory=dict)  # session, round and head they come from
+    carried: tuple[dict[str, Any], ...] = ()  # open findings of the last round on the branch
 
 
 def request_of(document: object) -> Request:
     """A request from its file. What is missing or wrong has its default."""
-    if not isinstance(document, dict):
-        return Request(team=_default_team())
-    team = [r for item in listed_in(document, "team") if (r := reviewer_of(item)) is not None]
-    since = document.get("since")
-    return Request(
-        round=_number(document.get("round"), 0),
-        target=target_of(document.get("target")),
-        team=tuple({r.name: r for r in team}.values()) or _default_team(),
-        mechanical=frozenset(m for m in listed_in(document, "mechanical") if isinstance(m, str)),
-        quick=document.get("quick") is True,
-        prompt_max=max(PROMPT_MIN, _number(document.get("prompt_max"), 200_000)),
-        refuters_max=_number(document.get("refuters_max"), 30),
-        carried=tuple(c for c in listed_in(document, "carried") if isinstance(c, dict)),
-        since={k: v for k, v in since.items() if isinstance(v, str)} if isinstance(since, dict) else {},
-        context=str(document.get("context") or ""),
-        opened_at=str(document.get("opened_at") or ""),
-    )
+    found = decode(Request, document) or Request()
+    team = tuple({r.name: replace(r, type=r.name.rpartition("-")[0]) for r in found.team}.values())
+    return replace(found, team=team or _default_team(), prompt_max=max(PROMPT_MIN, found.prompt_max))
 
 
 @cache
@@ -97,17 +69,11 @@ def _default_team() -> tuple[Reviewer, ...]:
     return parse_team(TEAM, {})
 
 
-def requests_in(files: Snapshot) -> tuple[tuple[int, str], ...]:
-    """The number and the path of every request, oldest first."""
-    found = [(int(m[1]), f"{RONDEL}/{name}") for name in files.names(RONDEL) if (m := _NAME.fullmatch(name))]
-    return tuple(sorted(found))
-
-
 def request_for(files: Snapshot, number: int) -> Request:
     """What was asked for a round: its last request; else the last of all, as a template."""
     last = None
-    for _, path in reversed(requests_in(files)):
-        found = request_of(files.json(path))
+    for one in reversed(requests_in(files)):
+        found = request_of(files.json(request_file(one)))
         if found.round == number:
             return found
         last = last or found
@@ -212,28 +178,14 @@ _TYPE = re.compile(r"[a-z0-9][a-z0-9-]{0,58}")
 class Reviewer:
     """One seat of the team. `persona` is empty for one of ours, which is looked up by its type."""
 
-    name: str  # principal-1
-    type: str  # principal
+    name: Annotated[str, only(is_reviewer)]  # principal-1
+    type: str = ""  # principal
     persona: str = ""
 
     @property
     def role(self) -> str:
         """Who answers for it is decided by this role."""
         return f"review.reviewer.{self.name}"
-
-    def document(self) -> Document:
-        """As JSON; `reviewer_of` reads it back."""
-        return asdict(self)
-
-
-def reviewer_of(document: object) -> Reviewer | None:
-    """A reviewer from a request; None when it is not one."""
-    if not isinstance(document, dict):
-        return None
-    name, persona = document.get("name"), document.get("persona")
-    if not isinstance(name, str) or not is_reviewer(name):
-        return None
-    return Reviewer(name, name.rpartition("-")[0], persona if isinstance(persona, str) else "")
 
 
 @cache

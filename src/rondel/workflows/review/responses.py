@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from rondel.model.changes import Document, Json
-from rondel.model.replies import fenced_json
-from rondel.workflows.review.findings import clean, listed_in, one_line, place
+from rondel.model.jsons import items
+from rondel.model.markdown import fenced_json
+from rondel.workflows.review.findings import clean, one_line, place
 
 TEXT_MAX = 2_000
 RESPONSES_MAX = 200
@@ -133,7 +134,7 @@ def _response(item: object, reviewer: str, known: set[str]) -> tuple[Response | 
 def responses_of(document: object, reviewer: str, known: Iterable[str]) -> tuple[Response, ...]:
     """The responses in a part."""
     names = set(known)
-    read = (_response(item, reviewer, names)[0] for item in listed_in(document, "responses"))
+    read = (_response(item, reviewer, names)[0] for item in items(document, "responses"))
     return tuple(r for r in read if r is not None)
 
 
@@ -186,7 +187,7 @@ def parse_answers(text: str, reviewer: str, known: Iterable[str]) -> tuple[Carri
     """What a reviewer's answer says about the findings of earlier rounds. Silence is no answer."""
     names = set(known)
     found: dict[str, CarriedAnswer] = {}
-    for item in listed_in(fenced_json(text).value, "carried")[:ANSWERS_MAX]:
+    for item in items(fenced_json(text).value, "carried")[:ANSWERS_MAX]:
         if not isinstance(item, dict):
             continue
         finding = one_line(item.get("finding"), 20).upper()

@@ -13,14 +13,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
 from rondel.model.changes import Document, Json
+from rondel.model.codec import Names, decode
+from rondel.model.jsons import items
 from rondel.model.marks import signature, unsigned
 from rondel.model.names import digest
 from rondel.model.snapshot import Snapshot
 from rondel.workflows.review.aggregate import Item, item_of
-from rondel.workflows.review.findings import Category, Finding, listed_in
+from rondel.workflows.review.findings import Category, Finding
 from rondel.workflows.review.layout import RoundFiles
+from rondel.workflows.review.markdown import counted
 from rondel.workflows.review.responses import Answer, Refutation
 
 FAILED = "Could not be checked: "  # how a question of checks begins where an analyser failed
@@ -100,23 +104,14 @@ class Since:
     """What the repository shows about old findings, compared with the round they come from."""
 
     known: bool = False  # that round's commit is still there
-    touched: frozenset[str] = frozenset()
+    touched: Names = frozenset()
     present: Mapping[str, bool | None] = field(default_factory=dict)  # by fingerprint: its quotation is there
     diff: str = ""
 
 
 def since_of(document: object) -> Since:
     """What a probe found, from its part."""
-    if not isinstance(document, dict):
-        return Since()
-    present = document.get("present")
-    rows = present.items() if isinstance(present, dict) else ()
-    return Since(
-        known=document.get("known") is True,
-        touched=frozenset(str(p) for p in listed_in(document, "touched")),
-        present={str(k): v for k, v in rows if v is None or isinstance(v, bool)},
-        diff=str(document.get("diff") or ""),
-    )
+    return decode(Since, document) or Since()
 
 
 @dataclass(frozen=True)
@@ -191,7 +186,7 @@ def entry_of(document: object) -> Entry | None:
 
 def entries_in(meta: object) -> tuple[Entry, ...]:
     """The entries of a `round-meta.json`."""
-    return tuple(e for item in listed_in(meta, "findings") if (e := entry_of(item)) is not None)
+    return tuple(e for item in items(meta, "findings") if (e := entry_of(item)) is not None)
 
 
 @dataclass(frozen=True)
@@ -247,15 +242,25 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """See `verdict`."""
-        return verdict(self.counts["blockers"], sum(q.is_open for q in self.questions))
+        """What follows from it."""
+        return self.judgement[0]
 
+    @property
+    def why(self) -> str:
+        """The verdict in one sentence."""
+        return self.judgement[1]
 
-def verdict(blockers: int, questions: int) -> Verdict:
-    """The verdict: supported or carried blockers first, then questions that must be answered."""
-    if blockers:
-        return Verdict.REQUEST_CHANGES
-    return Verdict.NEEDS_DISCUSSION if questions else Verdict.APPROVE
+    @cached_property
+    def judgement(self) -> tuple[Verdict, str]:
+        """The verdict and its reason: open blockers first, then questions that must be answered."""
+        if blockers := self.counts["blockers"]:
+            return Verdict.REQUEST_CHANGES, f"{counted(blockers, 'open blocker')}."
+        asked = sum(q.about_requirements for q in self.questions)
+        open_ = [f"{counted(asked, 'open question')} about the requirements"] if asked else []
+        open_ += ["analysers failed on changed files"] if any(q.is_failure for q in self.questions) else []
+        if open_:
+            return Verdict.NEEDS_DISCUSSION, f"No blocker, but {' and '.join(open_)}."
+        return Verdict.APPROVE, "No open blocker."
 
 
 @dataclass(frozen=True)

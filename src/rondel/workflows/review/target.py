@@ -7,12 +7,14 @@ as a commit of its own, made from the tracked files; the same files give the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Annotated
 
 from rondel.errors import GitError, NothingToDo, RondelError, UsageError
 from rondel.model.changes import Document
+from rondel.model.codec import decode, only
 from rondel.model.jsons import parse_json
 from rondel.model.refs import BRANCHES, END, branch_in, branch_or_none, commit_or_none, is_commit
 from rondel.model.workflow import RepoReader
@@ -32,6 +34,10 @@ _REVISION = re.compile(r"[^\s\x00-\x1f~^:?*\[\\-][^\s\x00-\x1f\\]*")
 _RANGE = re.compile(r"(?P<base>[^.].*?|)(?P<dots>\.\.\.?)(?P<head>.*)", re.DOTALL)
 
 
+Revision = Annotated[str, only(lambda text: _REVISION.fullmatch(text) is not None)]
+Commit = Annotated[str, only(is_commit)]
+
+
 class Kind(StrEnum):
     """The ways to name a change."""
 
@@ -47,8 +53,8 @@ class Target:
     """What a person asked to review."""
 
     kind: Kind = Kind.WORK
-    base: str = ""  # RANGE, WORK: a revision
-    head: str = ""  # RANGE: a revision
+    base: Revision = ""  # RANGE, WORK
+    head: Revision = ""  # RANGE
     since_fork: bool = False  # RANGE with three dots
     file: str = ""  # DIFF
     number: int = 0  # PR
@@ -71,10 +77,10 @@ class Target:
 class Pins:
     """A change that cannot move any more. With `given` the diff itself is kept; `head` is where to read."""
 
-    base: str
-    head: str
-    branch: str
-    label: str
+    base: Commit
+    head: Commit
+    branch: str = ""
+    label: str = ""
     given: str = ""
     number: int = 0
     left_out: tuple[str, ...] = ()  # changed files whose filter may not run: nobody knows what is new in them
@@ -131,35 +137,10 @@ def shipped(pins: Pins, look: RepoReader) -> frozenset[str]:
     return frozenset(f"{where}{name.partition('/')[0]}" for name in below if "/" in name)
 
 
-def target_of(document: object) -> Target:
-    """A target from a request; what is not readable is the default one."""
-    given: Mapping[str, object] = document if isinstance(document, dict) else {}
-    kind, number = given.get("kind"), given.get("number")
-    texts = {k: v for k in ("base", "head") if isinstance(v := given.get(k), str) and _REVISION.fullmatch(v)}
-    file = given.get("file")
-    return Target(
-        kind=Kind(kind) if isinstance(kind, str) and kind in set(Kind) else Kind.WORK,
-        since_fork=given.get("since_fork") is True,
-        number=number if isinstance(number, int) else 0,
-        file=file if isinstance(file, str) else "",
-        **texts,
-    )
-
-
 def pins_of(document: object) -> Pins | None:
     """Pins from a part; None when they are not readable, or name anything but commits."""
-    given: Mapping[str, object] = document if isinstance(document, dict) else {}
-    base, head, branch, label = (given.get(k) for k in ("base", "head", "branch", "label"))
-    number = given.get("number")
-    if not (isinstance(base, str) and isinstance(head, str) and is_commit(base) and is_commit(head)):
-        return None
-    return Pins(
-        base,
-        head,
-        branch if isinstance(branch, str) else "",
-        label if isinstance(label, str) else "",
-        number=number if isinstance(number, int) else 0,
-    )
+    found = decode(Pins, document)
+    return found and replace(found, given="", left_out=())
 
 
 def parse_target(text: str | None, pr: int | None, is_file: Callable[[str], bool]) -> Target:

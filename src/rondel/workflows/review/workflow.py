@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from rondel.model.changes import Change
+from rondel.model.codec import requests_in
 from rondel.model.consent import HARMLESS, LOWER, Mark, Rule, more_or_none
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Conclusion, Problem, Status, Summary, command_line
@@ -18,7 +19,7 @@ from rondel.workflows.review import layout
 from rondel.workflows.review.layout import Phase, junk_in, round_in
 from rondel.workflows.review.read import ReviewState, phase_due
 from rondel.workflows.review.report import conclusion, progress_of
-from rondel.workflows.review.request import SETTINGS, requests_in
+from rondel.workflows.review.request import SETTINGS
 from rondel.workflows.review.result import Made, made
 from rondel.workflows.review.reviewing import ask_again
 from rondel.workflows.review.steps import steps

@@ -23,6 +23,7 @@ from rondel.cli.common import (
 )
 from rondel.cli.groups import Commands
 from rondel.errors import Held, NothingToDo, RondelError, UsageError
+from rondel.model.codec import request_file, requests_in
 from rondel.model.identity import Identity, home
 from rondel.model.refs import branch_in
 from rondel.model.summary import OWN_WORDS, Status, command_line
@@ -207,8 +208,8 @@ def _only_paused(project: Project) -> str | None:
 
 
 def _jobs_asked_for(project: Project, ref: SessionRef) -> int | None:
-    number = layout.latest_request(project.files(ref).names(layout.REQUESTS))
-    body = project.files(ref).json(f"{layout.REQUESTS}/request-{number}.json")
+    number = max(requests_in(project.files(ref)), default=0)
+    body = project.files(ref).json(request_file(number))
     jobs = body.get("jobs") if isinstance(body, dict) else None
     return jobs if isinstance(jobs, int) and jobs > 0 else None
 

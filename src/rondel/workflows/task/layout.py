@@ -28,7 +28,6 @@ REPLACED = f"{PARTS}/replaced"
 ALLOW = f"{DECISIONS}/allow.json"
 ENDED = f"{DECISIONS}/end.json"  # that a person ended the session
 
-_REQUEST = re.compile(r"^request-(\d+)\.json$")
 _TRY = re.compile(r"^(\d+)-(\d+)-(\d+)\.json$")
 _ROUND = re.compile(r"^(\d+)\.json$")
 
@@ -102,8 +101,3 @@ def word_file(word: str, task_id: str, work_round: int) -> str:
 def proposal_file(request: int, kind: str, task_id: str = "") -> str:
     """Where the planner's answer to a request is kept."""
     return f"{PROPOSALS}/{request}-{kind}{'-' + task_id if task_id else ''}.json"
-
-
-def latest_request(names: frozenset[str]) -> int:
-    """The number of the request that counts; 0 when there is none."""
-    return max((int(found[1]) for n in names if (found := _REQUEST.match(n))), default=0)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from rondel.model.actions import Access, Ask, Workspace
 from rondel.model.changes import Change, Document, Json, json_file
+from rondel.model.jsons import mapping, pretty
+from rondel.model.markdown import fenced_json
 from rondel.model.outcomes import Outcome
-from rondel.model.replies import fenced_json
 from rondel.model.workflow import Step
 from rondel.workflows.task import graph as graphs
 from rondel.workflows.task import ids, layout
@@ -62,8 +62,8 @@ def _prompt(request: Request, state: State) -> str:
             "project": state.session.project,
             "text": request.text,
             "id": request.task_id,
-            "task": json.dumps(task.document if task else {}, indent=2, ensure_ascii=False),
-            "tasks": json.dumps(tasks, indent=2, ensure_ascii=False),
+            "task": pretty(task.document if task else {}),
+            "tasks": pretty(tasks),
             "free": ids.next_main(state.names),
             "types": ", ".join(TaskType),
             "agents": ", ".join(Agent),
@@ -179,8 +179,8 @@ def _adopt(child: Document, parent_id: str, parent: Task | None) -> None:
     if parent is None or not isinstance(context, dict):
         return
     above = parent.properties
-    known = texts(_dict(above.get("inherited")).get("context"))
-    shared = {**_dict(above.get("shared_context")), **_dict(context.get("shared_context"))}
+    known = texts(mapping(above.get("inherited")).get("context"))
+    shared = {**mapping(above.get("shared_context")), **mapping(context.get("shared_context"))}
     context["parent"] = parent_id
     context["inherited"] = {"from": parent_id, "context": [parent.title, *parent.requirements, *known]}
     context["shared_context"] = shared
@@ -211,7 +211,7 @@ def _replan(state: State, request: Request, value: object) -> Proposal:
 
 def document(task_id: str, entry: Mapping[str, Json]) -> Document:
     """A proposed task as the document writes it: in its schema, or with its fields at the top."""
-    meta, context = _dict(entry.get("meta")), _dict(entry.get("context"))
+    meta, context = mapping(entry.get("meta")), mapping(entry.get("context"))
     kind, agent = meta.get("type", entry.get("type")), meta.get("agent", entry.get("agent"))
     title = " ".join(str(entry["title"]).split())
     kind = kind if isinstance(kind, str) and kind in set(TaskType) else TaskType.FEATURE
@@ -223,13 +223,9 @@ def document(task_id: str, entry: Mapping[str, Json]) -> Document:
         **{name: texts(context.get(name, entry.get(name))) for name in _CONTEXT},
     )
     given = {k: v for k, v in context.items() if k not in ("parent", "inherited")}  # its id names its place
-    made["context"] = {**given, **_dict(made["context"])}
-    made["flow_control"] = {**_dict(made["flow_control"]), **_dict(entry.get("flow_control"))}
+    made["context"] = {**given, **mapping(made["context"])}
+    made["flow_control"] = {**mapping(made["flow_control"]), **mapping(entry.get("flow_control"))}
     return made
-
-
-def _dict(value: object) -> Document:
-    return value if isinstance(value, dict) else {}
 
 
 def _checked(state: State, new: Mapping[str, Document], keep: str = "") -> Proposal:

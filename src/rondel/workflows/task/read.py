@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
+from rondel.model.codec import decode, request_file, requests_in
 from rondel.model.consent import Brought
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.marks import begun_here, mark
-from rondel.model.refs import is_branch, is_operand
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
 from rondel.workflows.task import graph as graphs
@@ -285,16 +285,9 @@ def session_info(value: object, session_id: str, tasks: Mapping[str, Task], subt
 
 
 def _request(files: Snapshot) -> Request:
-    number = layout.latest_request(files.names(layout.REQUESTS))
-    body = files.json(f"{layout.REQUESTS}/request-{number}.json") if number else None
-    if not isinstance(body, dict):
-        return Request(number)
-    words = {k: body[k] for k in ("kind", "text", "task_id", "sandbox") if isinstance(body.get(k), str)}
-    good = {"base": is_operand, "target": is_branch, "checks": bool}
-    refs = {k: body[k] for k, is_good in good.items() if isinstance(body.get(k), str) and is_good(body[k])}
-    limit = body.get("step_timeout_s")
-    seconds = float(limit) if isinstance(limit, int | float) and limit > 0 else Request.step_timeout_s
-    return Request(number, **words, **refs, tasks=texts(body.get("tasks")), step_timeout_s=seconds)
+    number = max(requests_in(files), default=0)
+    found = decode(Request, files.json(request_file(number))) if number else None
+    return replace(found or Request(), number=number)
 
 
 def _with_settings(request: Request, given: Given) -> Request:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from rondel.model.changes import Document, Json
+from rondel.model.jsons import mapping
 from rondel.workflows.task.preanalysis import AnalysisStep, steps_from
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -126,7 +127,7 @@ class Task:
 
     @property
     def _completion(self) -> Mapping[str, object]:
-        return _mapping(_mapping(self.body.get("meta")).get(COMPLETION))
+        return mapping(mapping(self.body.get("meta")).get(COMPLETION))
 
     @property
     def properties(self) -> Mapping[str, object]:
@@ -143,7 +144,7 @@ class Task:
             "focus_paths": list(self.focus_paths),
             "target_files": list(self.target_files),
         }
-        return {**body, **_mapping(body.get("meta")), **_mapping(body.get("context")), **named}
+        return {**body, **mapping(body.get("meta")), **mapping(body.get("context")), **named}
 
 
 def task_from(file: str, value: object) -> Task | None:
@@ -153,7 +154,7 @@ def task_from(file: str, value: object) -> Task | None:
     inner = ("task",) if isinstance(value.get("task"), Mapping) and "id" not in value else ()
     body = _inner(value, inner)
     notes = [Note("shape", "the task is inside 'task'")] if inner else []
-    meta, context, flow = (_mapping(body.get(k)) for k in ("meta", "context", "flow_control"))
+    meta, context, flow = (mapping(body.get(k)) for k in ("meta", "context", "flow_control"))
     task_id = _first(body, ("id", "task_id"))
     task_id = (
         task_id if isinstance(task_id, str) and task_id else file.rpartition("/")[2].removesuffix(".json")
@@ -166,7 +167,7 @@ def task_from(file: str, value: object) -> Task | None:
     kind = _plain(_first(meta, ("type",)) or body.get("type"))
     agent = _plain(_first(meta, ("agent",)) or body.get("agent")).lstrip("@")
     depends_on, depends_notes = _depends_on(body, context)
-    relations = _mapping(body.get("relations"))
+    relations = mapping(body.get("relations"))
     return Task(
         file=file,
         id=task_id,
@@ -222,7 +223,7 @@ def _depends_on(
         ("depends_on", body.get("depends_on")),
         ("context.dependencies", context.get("dependencies")),
         ("dependencies", body.get("dependencies")),
-        ("relations.dependencies", _mapping(body.get("relations")).get("dependencies")),
+        ("relations.dependencies", mapping(body.get("relations")).get("dependencies")),
     ]
     for name, value in places:
         if isinstance(value, Mapping):
@@ -259,12 +260,8 @@ def _flow(flow: Mapping[str, object], step_problems: Iterable[str]) -> Iterable[
 
 def _inner(value: Mapping[str, object], inner: tuple[str, ...]) -> Mapping[str, object]:
     for name in inner:
-        value = _mapping(value.get(name))
+        value = mapping(value.get(name))
     return value
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else NOTHING
 
 
 def _first(body: Mapping[str, object], names: tuple[str, ...]) -> object:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
 
 from rondel.model.actions import Access, Workspace
+from rondel.model.codec import only
 from rondel.model.identity import Identity
+from rondel.model.refs import is_branch, is_operand
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import SessionRef, Step
 from rondel.workflows.task import ids, layout
@@ -81,11 +86,13 @@ class Request:
     text: str = ""
     task_id: str = ""  # of a breakdown or replan
     tasks: tuple[str, ...] = ()  # of a run: only these; all when empty
-    base: str | None = None  # the commit that a planner looks at
-    target: str | None = None  # the branch, as sessions of the version before recorded it
+    base: Annotated[str, only(is_operand)] | None = None  # the commit that a planner looks at
+    target: Annotated[str, only(is_branch)] | None = (
+        None  # the branch, as sessions of the version before recorded it
+    )
     checks: str | None = None
     sandbox: str = ""
-    step_timeout_s: float = 600.0
+    step_timeout_s: Annotated[float, Field(gt=0)] = 600.0
 
 
 class TryStatus(StrEnum):

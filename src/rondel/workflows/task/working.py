@@ -5,17 +5,17 @@ Completed, blocked, or due again: a task's own file is written last, its status 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
-from importlib import resources
+from functools import partial
 
+from rondel.model import templates
 from rondel.model.actions import Ask, Derive
 from rondel.model.changes import Aside, Change, Document, Edit, Json, Write, json_file, text
+from rondel.model.jsons import pretty
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome
+from rondel.model.templates import prompt_text
 from rondel.model.texts import cut
 from rondel.model.times import stamp
 from rondel.model.workflow import Step
@@ -31,7 +31,6 @@ SUMMARY_MAX = 8_000
 SUMMARIES_MAX = 60_000
 OUTPUT_MAX = 20_000
 NO_REPORT = "there is no report; say what was done, what was decided and what others need to know"
-_FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
 def work(state: State, task: Task) -> Step[State]:
@@ -94,7 +93,7 @@ def work_prompt(state: State, task: Task) -> str:
         {
             "id": task.id,
             "title": task.title,
-            "context": json.dumps(context, indent=2, ensure_ascii=False),
+            "context": pretty(context),
             "approach": _approach(task, values) or "None is written; decide for yourself.",
             "acceptance": _list(values.fill(a) for a in task.acceptance) or "- The requirements are met.",
             "steps": _outputs(task, values) or "There were none.",
@@ -156,14 +155,13 @@ def _summaries(state: State, task: Task) -> str:
 
 
 def fill(name: str, values: Mapping[str, str]) -> str:
-    """A prompt with its fields filled in, in one pass: what a value holds is never a field."""
-    return _FIELD.sub(lambda found: values.get(found[1], found[0]), load(name))
+    """A prompt of this workflow with its slots filled."""
+    return templates.fill(load(name), values)
 
 
-@cache
 def load(name: str) -> str:
     """A text of this workflow's prompts."""
-    return (resources.files("rondel.workflows.task") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    return prompt_text("rondel.workflows.task", name)
 
 
 def _list(items: Iterable[str]) -> str:

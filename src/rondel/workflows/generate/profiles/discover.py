@@ -18,6 +18,7 @@ from rondel import paths
 from rondel.errors import NeedsConsent, RondelError, UsageError
 from rondel.model.consent import Admits, Brought, admits_nothing
 from rondel.model.names import digest, is_safe_name
+from rondel.model.plugins import plugins
 from rondel.model.summary import command_line
 from rondel.model.workers import AskProgram, Program, Read, ask_nobody, nothing_to_read
 from rondel.workflows.generate.layout import PROFILES
@@ -41,7 +42,7 @@ Root = str | Path | None  # the repository's folder; none or empty: only what is
 @cache
 def _installed() -> dict[str, metadata.EntryPoint]:
     """What is installed does not change while we run."""
-    return {e.name: e for e in metadata.entry_points(group=GROUP)}
+    return plugins(GROUP)
 
 
 def profile_names(root: Root = None) -> dict[str, str]:

@@ -21,12 +21,12 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from rondel.errors import RondelError
+from rondel.model.templates import fill, without_gaps
 from rondel.workflows.generate.layout import WORDS
 from rondel.workflows.generate.models import WorkflowPhase
 from rondel.workflows.generate.profiles.base import CycleContext, PromptPlan, WorkflowProfile
 from rondel.workflows.generate.responses import FORM
 
-_HOLE = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _LANGUAGES = {
     "py": "python",
     "java": "java",
@@ -88,20 +88,14 @@ class MarkdownProfile(WorkflowProfile):
             "iteration": lambda: str(cycle.iteration),
         }
 
-        def fill(hole: re.Match[str]) -> str:
-            name = hole[1].replace("-", "_")
-            if name in sections:
-                return sections[name]()
-            value = cycle.context.get(name) or self.optional.get(name)
-            if value is None:
-                raise RondelError(
-                    f"the {WORDS[cycle.phase]} prompt of profile {self.name} needs {name!r}; "
-                    f"give it with -c {name}=…"
-                )
-            return str(value)
-
-        text = _HOLE.sub(fill, template)
-        return PromptPlan(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n")
+        where = f"the {WORDS[cycle.phase]} prompt of profile {self.name}"
+        values = {**self.optional, **{k: str(v) for k, v in cycle.context.items() if v}}
+        slots: dict[str, str | Callable[[], str]] = {**values, **sections}
+        return PromptPlan(
+            without_gaps(
+                fill(template, slots, lambda name: f"{where} needs {name!r}; give it with -c {name}=…")
+            )
+        )
 
     def _answer(self, phase: WorkflowPhase) -> str:
         if phase is WorkflowPhase.REVIEW:
