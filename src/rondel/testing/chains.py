@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, count
 from pathlib import Path
 
+from rondel.model import jsons
 from rondel.testing.faults import die_during, in_child, listen
 from rondel.testing.kills import Trial, Undisturbed, killed_and_resumed
 
@@ -135,7 +136,7 @@ def route(trial: Trial, part: int = 0, parts: int = 1) -> Route:
 
         assert in_child(recorded) == 0
         file.seek(0)
-        return Route([json.loads(line) for line in file], part, parts)
+        return Route([jsons.load(line) for line in file], part, parts)
 
 
 def sweep_in_chains(
