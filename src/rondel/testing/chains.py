@@ -150,8 +150,9 @@ def sweep_in_chains(
 ) -> None:
     """Die at each step of an undisturbed run, or of a part of them; in one session at steps that far apart.
 
-    The engine gives up an action that was cut off some times: an action takes no more steps than some
-    times `apart`. A step that no session came to under its name any more is died at alone, by its number.
+    The engine gives up an action that was cut off five times. Either no action takes five times as many
+    steps as that, or the person's settings, in the environment, say more (`limits.cutoffs_max`). A step
+    that no session came to under its name any more is died at alone, by its number.
     """
     steps = route(make(folder / "route"), part, parts)
     assert len(steps.names) > least, "there are more points to die at than that"
