@@ -27,6 +27,7 @@ from rondel.testing.kills import Trial, Undisturbed, killed_and_resumed
 
 NEAR = 6  # steps that are taken once: what runs at once does not come in the same order each time
 RANDOM = re.compile(r"\b(?=[0-9a-f-]*\d)[0-9a-f]{7,64}\b(-[0-9a-f]+\b)?|(?<=tmp-)\w+")
+ELSEWHERE = re.compile(r"(?<!\S)/\S*/")  # each process that takes a part may have folders of its own
 
 
 class Route:
@@ -43,9 +44,9 @@ class Route:
         # Both are shared with the children, who do not live to tell what they did.
         self._left = mmap.mmap(-1, len(names))
         self._passed = mmap.mmap(-1, len(names))
-        for places in self._where.values():
+        for name, places in self._where.items():
             for time, index in enumerate(places):
-                self._left[index] = zlib.crc32(f"{time} {names[index]}".encode()) % parts == part
+                self._left[index] = zlib.crc32(f"{time} {ELSEWHERE.sub('', name)}".encode()) % parts == part
 
     @property
     def left(self) -> list[int]:
