@@ -19,7 +19,7 @@ import zlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, count
+from itertools import accumulate
 from pathlib import Path
 
 from rondel.testing.faults import die_during, in_child, listen
@@ -157,19 +157,18 @@ def sweep_in_chains(
     """
     steps = route(make(folder / "route"), part, parts)
     assert len(steps.names) > least, "there are more points to die at than that"
-    wanted = len(steps.left)
-    for number in count(1):
-        before = len(steps.left)
-        own = folder / f"chain-{number}"
+    wanted, chains = len(steps.left), 0
+    is_dying = True
+    while steps.left and is_dying:
+        chains += 1
+        own = folder / f"chain-{chains}"
         trial = make(own)
-        killed_and_resumed(trial, steps.deaths(apart), calm, steps.die_from(trial))
+        is_dying = killed_and_resumed(trial, steps.deaths(apart), calm, steps.die_from(trial))
         shutil.rmtree(own)
-        if len(steps.left) == before:
-            break
     alone = steps.left
-    print(
-        f"{wanted} of {len(steps.names)} steps: {wanted - len(alone)} in {number} chains, {len(alone)} alone"
-    )
+    named = f"{wanted} of {len(steps.names)} steps"
+    print(f"{named}: {wanted - len(alone)} in {chains} chains, {len(alone)} alone")
     for index in alone:
-        killed_and_resumed(make(folder / f"alone-{index}"), [index + 1], calm)
-        shutil.rmtree(folder / f"alone-{index}")
+        own = folder / f"alone-{index + 1}"
+        killed_and_resumed(make(own), [index + 1], calm)
+        shutil.rmtree(own)
