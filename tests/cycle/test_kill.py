@@ -122,4 +122,4 @@ def calm_once(tmp_path_factory):
 
 @swept(parts=4, stride=24)
 def test_a_death_at_points_all_through_a_cycle_changes_nothing(share, tmp_path, calm_once):
-    share.sweep(Once, tmp_path, calm_once, least=500, apart=40)
+    share.sweep(Once, tmp_path, calm_once, least=500, apart=8)

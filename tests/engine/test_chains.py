@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rondel.store import files
-from rondel.testing.chains import name_of, route, sweep_in_chains
+from rondel.testing.chains import Route, name_of, route, sweep_in_chains
 from rondel.testing.kills import Trial, undisturbed
 
 FILES = 6
@@ -64,6 +64,12 @@ def test_every_step_is_died_at_once(apart, tmp_path, capfd):
 def test_the_parts_of_a_sweep_are_all_of_it(tmp_path):
     parts = [route(Writing(tmp_path / str(part)), part, 3).left for part in range(3)]
     assert sorted(chain(*parts)) == list(range(len(route(Writing(tmp_path / "all")).names)))
+
+
+def test_a_part_is_the_same_wherever_the_state_folder_is():
+    names = [f"rename {{}}/rondel/{n}.json" for n in range(20)]
+    left = [Route([name.format(place) for name in names], 1, 2).left for place in ("/tmp/a/state", "/x")]
+    assert left[0] == left[1] != []
 
 
 def test_what_one_death_breaks_is_found(tmp_path):

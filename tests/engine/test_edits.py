@@ -156,7 +156,7 @@ def some_edit(request: Request) -> str | Reply:
 @swept(parts=2, stride=12)
 def test_a_death_anywhere_with_agents_that_edit_or_do_not_or_fail_loses_nothing(share, root, tmp_path):
     calm = undisturbed(Some(tmp_path / "undisturbed"))
-    share.sweep(Some, tmp_path, calm, least=100, apart=40)
+    share.sweep(Some, tmp_path, calm, least=100, apart=8)
 
 
 @swept(parts=2, stride=10)
@@ -164,7 +164,7 @@ def test_a_death_anywhere_in_an_edit_loses_nothing_and_pays_nothing_twice(share,
     """Every fault point of a session with edits; git is sane afterwards and no worktree is left."""
     calm = undisturbed(Edits(tmp_path / "undisturbed"))
     assert calm.paid == {"round-1/notes/1.md": 1, "round-1/notes/2.md": 1, "final.md": 1}
-    share.sweep(Edits, tmp_path, calm, least=20, apart=40)
+    share.sweep(Edits, tmp_path, calm, least=20, apart=8)
 
 
 class CheckedOut(Edits):
@@ -204,7 +204,7 @@ def large_edit(request: Request) -> str:
 @swept(parts=2, stride=24)
 def test_a_death_anywhere_while_the_persons_own_branch_moves_loses_nothing(share, root, tmp_path):
     calm = undisturbed(CheckedOut(tmp_path / "undisturbed"))
-    share.sweep(CheckedOut, tmp_path, calm, least=100, apart=40)
+    share.sweep(CheckedOut, tmp_path, calm, least=100, apart=8)
 
 
 class Unchanged(Some):

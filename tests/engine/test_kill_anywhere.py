@@ -36,7 +36,7 @@ def calm(tmp_path_factory):
 
 @swept(parts=2, stride=8)
 def test_a_death_at_every_single_point_changes_nothing(share, tmp_path, calm):
-    share.sweep(Rounds, tmp_path, calm, least=50, apart=15)
+    share.sweep(Rounds, tmp_path, calm, least=50, apart=8)
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))

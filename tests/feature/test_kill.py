@@ -110,7 +110,7 @@ def calm_code(tmp_path_factory):
 
 @swept(parts=2, stride=16)
 def test_a_kill_at_points_all_through_an_implementation_changes_nothing(share, tmp_path, calm_code):
-    share.sweep(Implementing, tmp_path, calm_code, least=200, apart=40)
+    share.sweep(Implementing, tmp_path, calm_code, least=200, apart=8)
 
 
 @pytest.fixture(scope="module")
@@ -133,4 +133,4 @@ def test_a_kill_at_a_point_changes_nothing(tmp_path_factory, calm, point):
 
 @swept(parts=2, stride=16)
 def test_a_kill_at_every_point_changes_nothing(share, tmp_path, calm):
-    share.sweep(Phases, tmp_path, calm, least=300, apart=25)
+    share.sweep(Phases, tmp_path, calm, least=300, apart=8)

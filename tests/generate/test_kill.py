@@ -104,12 +104,12 @@ def test_a_death_between_any_two_files_changes_nothing(points, tmp_path, calm):
 
 @swept(parts=2, stride=50)
 def test_a_death_at_points_all_through_a_session_changes_nothing(share, tmp_path, calm):
-    share.sweep(Cycles, tmp_path, calm, least=300, apart=30)
+    share.sweep(Cycles, tmp_path, calm, least=300, apart=8)
 
 
 @swept(parts=2, stride=40)
 def test_a_death_while_cycles_run_at_once_changes_nothing(share, tmp_path):
-    share.sweep(AtOnce, tmp_path, undisturbed(AtOnce(tmp_path / "undisturbed")), least=150, apart=40)
+    share.sweep(AtOnce, tmp_path, undisturbed(AtOnce(tmp_path / "undisturbed")), least=150, apart=8)
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))

@@ -84,7 +84,7 @@ def calm(make, tmp_path_factory):
 
 @swept(parts=2, stride=10)
 def test_a_death_at_every_single_point_changes_nothing(share, tmp_path, make, calm):
-    share.sweep(make, tmp_path, calm, least=100, apart=60)
+    share.sweep(make, tmp_path, calm, least=100, apart=8)
 
 
 @settings(

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from rondel.testing import kills
@@ -41,6 +43,19 @@ def _share(stride: int) -> range:
     return range(1 + commit_number() % stride, POINTS_MAX, stride)
 
 
+@contextmanager
+def _never_given_up(folder: Path) -> Iterator[None]:
+    """A person whose own settings let an action be cut off as often as a chain does it."""
+    usual = Path(platformdirs.user_config_dir("rondel"), "config.toml")
+    settings = usual.read_text() if usual.is_file() else ""
+    assert "[limits]" not in settings
+    (folder / "rondel").mkdir(parents=True)
+    (folder / "rondel/config.toml").write_text(f"{settings}\n[limits]\ncutoffs_max = {POINTS_MAX}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder))
+        yield
+
+
 @dataclass(frozen=True)
 class Share:
     """What one part of a slow test takes of a sweep."""
@@ -61,7 +76,8 @@ class Share:
         """Some deaths alone; in a whole sweep, all in chains."""
         if WHOLE and not STRIDE:
             mine = {"part": self.part, "parts": self.parts}
-            sweep_in_chains(make, folder, calm, least=least, apart=apart, **mine)
+            with _never_given_up(folder / "config"):
+                sweep_in_chains(make, folder, calm, least=least, apart=apart, **mine)
         else:
             kills.sweep(make, folder, self.alone, calm, least=least)
 

@@ -161,7 +161,7 @@ def test_a_death_at_a_point_of_the_store_loses_nothing(point, tmp_path, calm):
 
 @swept(parts=4, stride=20)
 def test_a_death_at_points_all_through_a_run_loses_nothing(share, tmp_path, calm):
-    share.sweep(Cut, tmp_path, calm, least=300, apart=40)
+    share.sweep(Cut, tmp_path, calm, least=300, apart=8)
 
 
 def test_the_workflow_itself_holds_no_state():

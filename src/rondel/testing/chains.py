@@ -19,7 +19,7 @@ import zlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, count
+from itertools import accumulate
 from pathlib import Path
 
 from rondel.model import jsons
@@ -28,6 +28,7 @@ from rondel.testing.kills import Trial, Undisturbed, killed_and_resumed
 
 NEAR = 6  # steps that are taken once: what runs at once does not come in the same order each time
 RANDOM = re.compile(r"\b(?=[a-f]{0,64}\d)[0-9a-f]{7,64}\b(-[0-9a-f]+\b)?|(?<=tmp-)\w+")
+ELSEWHERE = re.compile(r"(?<!\S)/\S*/")  # each process that takes a part may have folders of its own
 
 
 class Route:
@@ -44,9 +45,9 @@ class Route:
         # Both are shared with the children, who do not live to tell what they did.
         self._left = mmap.mmap(-1, len(names))
         self._passed = mmap.mmap(-1, len(names))
-        for places in self._where.values():
+        for name, places in self._where.items():
             for time, index in enumerate(places):
-                self._left[index] = zlib.crc32(f"{time} {names[index]}".encode()) % parts == part
+                self._left[index] = zlib.crc32(f"{time} {ELSEWHERE.sub('', name)}".encode()) % parts == part
 
     @property
     def left(self) -> list[int]:
@@ -151,24 +152,24 @@ def sweep_in_chains(
 ) -> None:
     """Die at each step of an undisturbed run, or of a part of them; in one session at steps that far apart.
 
-    The engine gives up an action that was cut off some times: an action takes no more steps than some
-    times `apart`. A step that no session came to under its name any more is died at alone, by its number.
+    The engine gives up an action that was cut off five times. Either no action takes five times as many
+    steps as that, or the person's settings, in the environment, say more (`limits.cutoffs_max`). A step
+    that no session came to under its name any more is died at alone, by its number.
     """
     steps = route(make(folder / "route"), part, parts)
     assert len(steps.names) > least, "there are more points to die at than that"
-    wanted = len(steps.left)
-    for number in count(1):
-        before = len(steps.left)
-        own = folder / f"chain-{number}"
+    wanted, chains = len(steps.left), 0
+    is_dying = True
+    while steps.left and is_dying:
+        chains += 1
+        own = folder / f"chain-{chains}"
         trial = make(own)
-        killed_and_resumed(trial, steps.deaths(apart), calm, steps.die_from(trial))
+        is_dying = killed_and_resumed(trial, steps.deaths(apart), calm, steps.die_from(trial))
         shutil.rmtree(own)
-        if len(steps.left) == before:
-            break
     alone = steps.left
-    print(
-        f"{wanted} of {len(steps.names)} steps: {wanted - len(alone)} in {number} chains, {len(alone)} alone"
-    )
+    named = f"{wanted} of {len(steps.names)} steps"
+    print(f"{named}: {wanted - len(alone)} in {chains} chains, {len(alone)} alone")
     for index in alone:
-        killed_and_resumed(make(folder / f"alone-{index}"), [index + 1], calm)
-        shutil.rmtree(folder / f"alone-{index}")
+        own = folder / f"alone-{index + 1}"
+        killed_and_resumed(make(own), [index + 1], calm)
+        shutil.rmtree(own)
