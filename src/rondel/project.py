@@ -619,11 +619,12 @@ class Project:
                     found.append((ref.name, problem))
         return found
 
-    def _may_repair(self, refs: Mapping[str, SessionRef], name: str) -> bool:
+    def _may_repair(self, refs: Mapping[str, SessionRef], name: str, /, *files: str) -> bool:
         """Whether what is wrong with a session may be repaired: it is the person's, or gone."""
         try:
             if name in refs:
                 self.require_known(refs[name])
+                self._doubts(refs[name]).spare(files)
         except NeedsConsent:
             return False
         return True
@@ -973,7 +974,7 @@ def _not_asked(agent: AgentSettings, why: str) -> str:
     )
 
 
-def _repairs_nothing(_session: str) -> bool:
+def _repairs_nothing(_session: str, /, *_files: str) -> bool:
     return False
 
 

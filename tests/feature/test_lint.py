@@ -196,10 +196,10 @@ def test_doctor_mends_on_request_only(tmp_path):
     ref = start_feature(tmp_path, "x")
     (tmp_path / ref.folder / ".meta.json").write_text(SOUND + "}")
     flow = Feature()
-    assert list(flow.doctor(str(tmp_path), repair=lambda _: False)) == []
-    [(session, problem)] = flow.doctor(str(tmp_path), repair=lambda _: True)
+    assert list(flow.doctor(str(tmp_path), repair=lambda *_: False)) == []
+    [(session, problem)] = flow.doctor(str(tmp_path), repair=lambda *_: True)
     assert (session, problem.rule, problem.repaired) == (ref.name, "invalid-json", True)
-    assert list(flow.doctor(str(tmp_path), repair=lambda _: True)) == []
+    assert list(flow.doctor(str(tmp_path), repair=lambda *_: True)) == []
 
 
 # -- files of the wild, where they are at hand --------------------------------------------------

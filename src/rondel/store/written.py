@@ -15,6 +15,7 @@ from rondel import paths
 from rondel.model.changes import Change, Keep, Write
 from rondel.model.digests import digest
 from rondel.model.versions import VERSION
+from rondel.model.workflow import SessionRef
 from rondel.model.written import WRITTEN, line, marks_in
 from rondel.store import files, ours
 from rondel.store.changes import After, Replace, write_changes, write_together
@@ -127,6 +128,11 @@ def apply_changes(
         version=version,
     )
     return Applied([*at_once, *done], settle.kept)
+
+
+def apply_in(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
+    """The same in a session of a repository, where no driver is at work."""
+    apply_changes(files.safe_join(root, ref.folder), changes, beside=ref.beside)
 
 
 def note_ours(

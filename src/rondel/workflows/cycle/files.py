@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rondel.errors import RondelError, UsageError
-from rondel.model.changes import Change, Edit, Write, json_file
+from rondel.model.changes import Change, Edit, Write, json_file, touched_by
 from rondel.model.digests import digest
 from rondel.model.names import safe_name
 from rondel.model.summary import Problem
@@ -18,7 +18,7 @@ from rondel.model.times import offset
 from rondel.model.workflow import Claim, Repairs, SessionRef, unclaimed
 from rondel.store import files as store
 from rondel.store.snapshot import DiskSnapshot
-from rondel.store.written import apply_changes
+from rondel.store.written import apply_in
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import at_time
 from rondel.workflows.cycle.layout import bump
@@ -85,7 +85,7 @@ def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
         there = ", ".join(ref.id for ref in layout.sessions(DiskSnapshot(Path(root)))) or "none"
         why = "; ".join(p.message for p in state.problems)
         raise RondelError(f"the state of cycle {cycle_id!r} cannot be rebuilt: {why}; there are: {there}")
-    _apply(Path(root), layout.ref(cycle_id), restore(state))
+    apply_in(Path(root), layout.ref(cycle_id), restore(state))
     return state.cycle
 
 
@@ -94,7 +94,7 @@ def repaired(root: str | Path, *, repair: Repairs) -> Iterator[tuple[str, Proble
     for ref in layout.sessions(DiskSnapshot(Path(root))):
         state = load(ref.id, root)
         for problem in state.problems:
-            if problem.rule == "state-damaged" and repair(ref.name):
+            if problem.rule == "state-damaged" and repair(ref.name, *touched_by(restore(state))):
                 rebuild_state(ref.id, root)
                 yield ref.name, replace(problem, repaired=True)
 
@@ -142,7 +142,7 @@ def start(
         json_file(".rondel/request-1.json", asked),
         Edit(path, lambda there: there or document, log=layout.LOG),
     ]
-    _apply(root, ref, changes)
+    apply_in(root, ref, changes)
     return ref
 
 
@@ -169,7 +169,3 @@ def _cycle_id(at: datetime) -> str:
 
 def _now(hours: float) -> datetime:
     return datetime.now(offset(hours))
-
-
-def _apply(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
-    apply_changes(store.safe_join(root, ref.folder), changes, beside=ref.beside)

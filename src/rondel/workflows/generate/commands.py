@@ -404,7 +404,7 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
     _refuse_changed([c for c in found if c.changed and c.path not in overwrite])
     todo = [c for c in found if c.needed]
     if not todo:
-        copy_code(project.root, ref, found)
+        copy_code(project.root, ref, () if dry_run else found, project.change)
         raise NothingToDo(f"every file of {ref.name} is there already")
     if dry_run:
         return
@@ -414,7 +414,7 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
             sys.exit(WAITS)
         if not click.confirm(f"write {len(todo)} files?", err=True):
             sys.exit(WAITS)
-    for path in copy_code(project.root, ref, found):
+    for path in copy_code(project.root, ref, found, project.change):
         say(f"wrote {path}")
 
 

@@ -401,7 +401,7 @@ def close(session: str | None) -> None:
     state = _session(project, session, complete=False)
     files.refuse_flat(state)
     with project.hold(state.ref):
-        files.close(project.root, state.ref, stamp(now()))
+        files.close(project.root, state.ref, stamp(now()), project)
     say(f"{state.ref.name} is closed")
 
 

@@ -121,7 +121,9 @@ def start(topic: str, complexity: str, as_json: bool) -> None:
     """Start a session and make it the active one."""
     project = here()
     with _others_at_rest(project):
-        ref = files.start(project.root, topic, Complexity(complexity), project.claim, project.is_known)
+        ref = files.start(
+            project.root, topic, Complexity(complexity), project.claim, project.is_known, project.change
+        )
     project.begin(ref, new=True)
     if as_json:
         emit({"session": ref.name, "path": ref.folder})
@@ -166,7 +168,7 @@ def switch(name: str) -> None:
     ref = project.ref(name, "task")
     project.require_known(ref)
     with _others_at_rest(project, ref):
-        before = files.switch(project.root, ref.id, project.is_known)
+        before = files.switch(project.root, ref.id, project.is_known, project.change)
     paused = f"; {before} is paused" if before and before != ref.id else ""
     say(f"{ref.id} is active{paused}")
 
@@ -179,7 +181,7 @@ def pause(name: str | None) -> None:
     ref = _session(project, name)
     if project.control(ref, "pause"):
         say("the run under way starts nothing new; what is under way ends first")
-    files.pause(project.root, ref.id)
+    files.pause(project.root, ref.id, project.change)
     say(f"{ref.id} is paused; `{command_line('task', 'resume', ref.id)}` goes on")
 
 
@@ -192,7 +194,7 @@ def resume(name: str | None, as_json: bool) -> None:
     ref = _session(project, name or _only_paused(project))
     with project.hold(ref) as lease:
         with _others_at_rest(project, ref):
-            files.switch(project.root, ref.id, project.is_known)
+            files.switch(project.root, ref.id, project.is_known, project.change)
         if _state(project, ref).request.kind:
             jobs = _jobs_asked_for(project, ref)
             run_session(project, ref, as_json=as_json, agents_max=jobs, lease=lease)
@@ -235,8 +237,7 @@ def complete(name: str | None, reason: str, session: str | None) -> None:
     open_tasks = [t for t in state.graph.leaves if state.tasks[t].status is not TaskStatus.COMPLETED]
     with project.hold(ref):
         project.check_branch(ref)
-        project.change(ref, [files.end_word(project.root, ref.id)])
-        files.complete(project.root, ref.id)
+        files.complete(project.root, ref.id, project.change)
     say(f"{ref.id} is completed")
     for task_id in open_tasks:
         task = state.tasks[task_id]
@@ -336,6 +337,7 @@ def add(
         focus_paths=focus,
         acceptance=acceptance,
         depends_on=depends_on,
+        apply=project.change,
     )
     _redraw(project, ref)
     if as_json:
