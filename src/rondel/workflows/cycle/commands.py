@@ -18,6 +18,7 @@ from rondel.cli.common import (
     no_run_option,
     run_session,
     say,
+    say_foreign,
     wait_option,
 )
 from rondel.cli.groups import Commands
@@ -310,6 +311,7 @@ def timeline(cycle: str | None, as_json: bool) -> None:
     """Show a cycle's iterations, one line each."""
     project = here()
     ref = _one(project, cycle)
+    say_foreign(project, ref)
     _restored(project, ref)
     state: State = project.state(ref)
     if as_json:

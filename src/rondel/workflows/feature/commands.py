@@ -22,6 +22,7 @@ from rondel.cli.common import (
     project_at,
     run_session,
     say,
+    say_foreign,
     wait_option,
 )
 from rondel.cli.groups import Commands
@@ -266,7 +267,8 @@ def run(
 def check(phase: str, feature: str | None, as_json: bool) -> None:
     """Say whether a phase may start: proceed, warning or blocked, and why."""
     project = project_of_features()
-    _, state = find(project, feature)
+    ref, state = find(project, feature)
+    project.require_known(ref)
     may = state.transition(phase)
     if as_json:
         emit({"allowed": may.allowed, "type": may.type, "message": may.message})
@@ -331,6 +333,7 @@ def history(feature: str | None) -> None:
     """Show every review so far."""
     project = project_of_features()
     ref, state = find(project, feature)
+    say_foreign(project, ref)
     text = kept_history(state)
     if text is None:
         raise NothingToDo(f"{ref.name} was not reviewed yet")

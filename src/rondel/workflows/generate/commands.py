@@ -21,6 +21,7 @@ from rondel.cli.common import (
     no_run_option,
     run_session,
     say,
+    say_foreign,
     wait_option,
 )
 from rondel.cli.groups import Commands
@@ -231,6 +232,7 @@ def run(
     """Go on with a session, with the settings as they are now."""
     project = here()
     ref = project.ref(session, "generate")
+    project.require_known(ref)
     state: State = project.state(ref)
     if project.summary(ref).status.is_over:
         raise NothingToDo(f"{ref.name} is at its end; see `{command_line('generate', 'status', ref.id)}`")
@@ -394,6 +396,7 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
     ref = _one(project, session)
     if not dry_run:
         project.require_known(ref)
+    say_foreign(project, ref)
     found = copies(project.root, project.state(ref), into)
     if not found:
         raise NothingToDo(f"{ref.name} has no completed cycle with code yet")

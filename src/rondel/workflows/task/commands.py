@@ -19,6 +19,7 @@ from rondel.cli.common import (
     json_option,
     run_session,
     say,
+    say_foreign,
     wait_option,
 )
 from rondel.cli.groups import Commands
@@ -146,6 +147,7 @@ def sessions(as_json: bool) -> None:
                 "active": s.is_marked,
                 "phase": str(s.phase),
                 "edits_lost": project.summary(r).edits_lost is not None,
+                "foreign": not project.is_known(r),
             }
             for r, s in rows
         ]
@@ -157,6 +159,7 @@ def sessions(as_json: bool) -> None:
         done = f"{state.frontier.completed}/{len(state.graph.leaves)}"
         mark = "*" if state.is_marked else " "
         status = f"{state.status}{' (edits lost)' if project.summary(ref).edits_lost else ''}"
+        status += "" if project.is_known(ref) else " (foreign)"
         click.echo(f"{mark} {ref.id}  {status}  {state.phase}  {done}  {state.session.project}")
 
 
@@ -544,6 +547,7 @@ def allow(everything: bool, session: str | None) -> None:
     """
     project = here()
     ref = _session(project, session)
+    say_foreign(project, ref)
     found = _commands(_state(project, ref))
     if not found:
         say("every command is allowed")
@@ -572,6 +576,7 @@ def validate(session: str | None, as_json: bool) -> None:
     """Check the task files against the integrity rules."""
     project = here()
     ref = _session(project, session)
+    say_foreign(project, ref)
     state = _state(project, ref)
     found = [
         {"file": f, "rule": "required-fields", "message": f"{f} cannot be read: it is not a JSON object"}
