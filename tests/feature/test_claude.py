@@ -11,7 +11,7 @@ import pytest
 from scratch import APPROVED, TASKS, TEST, environment, git, meta, repository, rondel
 
 from modelserver import FakeModel, toml_tables, vendor_config
-from rondel.workflows.feature.files import start_feature
+from rondel.workflows.feature import start_feature
 from vendors.install import binary, selected
 
 pytestmark = pytest.mark.agents

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scratch import environment, git
 
 from rondel.cli import hook
-from rondel.workflows.feature.files import start_feature, update_phase_state
+from rondel.workflows.feature import start_feature, update_phase_state
 
 T1, T2 = "2026-11-15T10:00:00+00:00", "2026-11-15T11:00:00+00:00"
 HEAVY = (

@@ -17,7 +17,7 @@ from rondel.model.outcomes import Ended
 from rondel.project import Project
 from rondel.testing.kills import Trial, killed_and_resumed, undisturbed
 from rondel.testing.scripted import Scripted
-from rondel.workflows.feature.files import start_feature, update_phase_state
+from rondel.workflows.feature import start_feature, update_phase_state
 from rondel.workflows.feature.lint import lint_meta
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature

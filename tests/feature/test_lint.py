@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rondel.workflows.feature.files import lint_file, repair_meta, start_feature
+from rondel.workflows.feature import lint_file, start_feature
+from rondel.workflows.feature.files import repair_meta
 from rondel.workflows.feature.lint import lint, lint_meta, without_stray_brace
 from rondel.workflows.feature.stamps import merge_phase
 from rondel.workflows.feature.workflow import Feature
@@ -195,10 +196,10 @@ def test_doctor_mends_on_request_only(tmp_path):
     ref = start_feature(tmp_path, "x")
     (tmp_path / ref.folder / ".meta.json").write_text(SOUND + "}")
     flow = Feature()
-    assert list(flow.doctor(str(tmp_path), repair=lambda _: False)) == []
-    [(session, problem)] = flow.doctor(str(tmp_path), repair=lambda _: True)
+    assert list(flow.doctor(str(tmp_path), repair=lambda *_: False)) == []
+    [(session, problem)] = flow.doctor(str(tmp_path), repair=lambda *_: True)
     assert (session, problem.rule, problem.repaired) == (ref.name, "invalid-json", True)
-    assert list(flow.doctor(str(tmp_path), repair=lambda _: True)) == []
+    assert list(flow.doctor(str(tmp_path), repair=lambda *_: True)) == []
 
 
 # -- files of the wild, where they are at hand --------------------------------------------------

@@ -12,7 +12,7 @@ from rondel.agents.base import Request
 from rondel.engine import driver
 from rondel.project import Project
 from rondel.testing.scripted import Scripted, run_of
-from rondel.workflows.feature.files import start_feature
+from rondel.workflows.feature import start_feature
 
 AT = "2026-11-15T12:00:00+00:00"
 STAMPING = """

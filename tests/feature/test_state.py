@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rondel.errors import UsageError
-from rondel.workflows.feature.files import start_feature, update_phase_state
+from rondel.workflows.feature import LIMITS, PHASES, start_feature, update_phase_state
 from rondel.workflows.feature.meta import current_phase, due_phase, iterations, notes, records, stamped
-from rondel.workflows.feature.phases import LIMITS, PHASES
 from rondel.workflows.feature.stamps import merge_phase, phase_closed, phase_opened
 
 T1, T2, T3 = "2026-11-15T10:00:00+00:00", "2026-11-15T11:00:00+00:00", "2026-11-15T12:00:00+00:00"

@@ -12,8 +12,7 @@ from turning import APPROVED, BLOCKED
 from rondel.agents.base import Request
 from rondel.project import Project
 from rondel.testing.scripted import Scripted
-from rondel.workflows.feature import layout
-from rondel.workflows.feature.files import start_feature, update_phase_state
+from rondel.workflows.feature import layout, start_feature, update_phase_state
 from rondel.workflows.feature.phases import ARTIFACTS
 from rondel.workflows.feature.workflow import Feature
 from support.words import SWEPT, Story, tell

@@ -15,7 +15,7 @@ from rondel.model.outcomes import Ended, Outcome
 from rondel.model.workflow import Given, SessionRef, Step
 from rondel.store.changes import apply_changes
 from rondel.store.snapshot import DiskSnapshot
-from rondel.workflows.feature.files import start_feature
+from rondel.workflows.feature import start_feature
 from rondel.workflows.feature.read import State
 from rondel.workflows.feature.workflow import Feature
 

@@ -8,9 +8,8 @@ import pytest
 
 from rondel.errors import RondelError
 from rondel.model.snapshot import FrozenSnapshot
-from rondel.workflows.generate.models import WorkflowPhase
+from rondel.workflows.generate import WorkflowPhase, load_profile
 from rondel.workflows.generate.profiles.base import CycleContext, LazyFiles
-from rondel.workflows.generate.profiles.discover import load_profile
 
 
 class Counting(FrozenSnapshot):

@@ -16,8 +16,7 @@ from rondel.engine.driver import Stopped
 from rondel.errors import UsageError
 from rondel.model.outcomes import Ended
 from rondel.model.summary import Status
-from rondel.workflows.generate import transitions
-from rondel.workflows.generate.models import WorkflowPhase
+from rondel.workflows.generate import WorkflowPhase, transitions
 from rondel.workflows.generate.workflow import status_text
 
 DOMAIN = {**FULL, "scope": "domain"}

@@ -11,9 +11,8 @@ from generate_scene import FULL, PASS, Scene, begin, engineer, place, project, r
 
 from rondel.agents.base import Request
 from rondel.testing.scripted import Scripted
-from rondel.workflows.generate import transitions
+from rondel.workflows.generate import WorkflowPhase, transitions
 from rondel.workflows.generate.layout import Paths
-from rondel.workflows.generate.models import WorkflowPhase
 from support.words import SWEPT, Story, tell
 
 pytestmark = pytest.mark.sweep

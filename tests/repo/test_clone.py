@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -48,6 +49,15 @@ def test_git_says_in_a_worktree_what_it_says_in_the_repository(repo, spaces, kin
         assert git(path, *words) == git(repo, *words)
     assert git(path, "rev-parse", "--show-toplevel") == str(path.resolve())
     git(path, "fsck", "--strict")
+
+
+def test_git_sees_an_edit_that_came_in_the_second_of_the_checkout_and_left_the_size(repo, spaces):
+    time.sleep(1 - time.time() % 1)  # all of it within one second: only the index's own time tells it then
+    path = spaces.write(SESSION, "x.md", "main")
+    (path / "c.txt").write_text("d\n")
+    time.sleep(1.1)
+    clone.follow(spaces._trees, path, spaces._trees.mark(path))
+    assert git(path, "status", "--porcelain") == "M c.txt"
 
 
 def test_whatever_an_agent_does_with_git_the_repository_is_as_it_was(repo, spaces):

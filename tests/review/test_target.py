@@ -1,6 +1,7 @@
 import json
 import os
 import sys
+import time
 from dataclasses import asdict
 
 import pytest
@@ -81,6 +82,18 @@ def test_uncommitted_work_is_part_of_the_change_and_untracked_files_are_not(feat
     assert git(feature, "show", f"{pins.head}:README.md") == "unstaged"
     assert "new.py" not in git(feature, "ls-tree", "-r", "--name-only", pins.head)
     assert git(feature, "status", "--porcelain") == before
+
+
+def test_a_change_that_came_in_the_second_of_the_commit_and_left_the_size_is_seen(repo):
+    time.sleep(1 - time.time() % 1)  # all of it within one second: only the index's own time tells it then
+    commit(repo, {"a.py": "A = 1\n"}, "one")
+    (repo / "a.py").write_text("A = 2\n")
+    time.sleep(1.1)
+    dry, pins = pin(Target(), look(repo), dry=True), pin(Target(), look(repo))
+    assert dry == pins
+    assert not is_empty(pins.base, pins.head, look(repo))
+    assert git(repo, "show", f"{pins.head}:a.py") == "A = 2"
+    assert git(repo, "status", "--porcelain") == "M a.py"
 
 
 def test_the_same_files_give_the_same_commit(feature):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
+from rondel.cli.main import main
 from rondel.testing.scripted import run_of
 from support.cli import RONDEL
 from support.follow import Printed, typed
@@ -160,6 +164,33 @@ class World:
         self.said = Printed(done.returncode, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr, done.stderr
         return self.said
+
+    def typed(self, *words: str) -> tuple[int, str]:
+        """A command in this process: its exit code, and what it printed."""
+        said = io.StringIO()
+        with (
+            chdir(self.root),
+            mock.patch.dict(os.environ, self.env, clear=True),
+            redirect_stdout(said),
+            redirect_stderr(said),
+        ):
+            try:
+                code = main(list(words))
+            except SystemExit as e:
+                code = e.code if isinstance(e.code, int) else 0
+        return code, said.getvalue()
+
+    def popen(self, *words: str) -> subprocess.Popen[str]:
+        """A command that is still running."""
+        return subprocess.Popen(
+            [*RONDEL, *words],
+            cwd=self.root,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def begin(self) -> Printed:
         """Begin a session and run it."""

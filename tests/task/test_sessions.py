@@ -240,7 +240,7 @@ def test_a_task_cannot_be_added_with_a_path_that_is_none_of_the_project(root, ba
 
 
 def found(root: Path, *, repair: bool = False) -> set[tuple[str, str]]:
-    return {(name, p.rule) for name, p in files.doctor(str(root), repair=lambda _: repair)}
+    return {(name, p.rule) for name, p in files.doctor(str(root), repair=lambda *_: repair)}
 
 
 def test_doctor_finds_nothing_in_a_healthy_session(root):

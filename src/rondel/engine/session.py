@@ -15,7 +15,7 @@ from rondel import paths
 from rondel.engine.ledger import Ledger
 from rondel.engine.lost import identity_in_commits
 from rondel.errors import LostLease, NeedsConsent, NewerFile, RondelError
-from rondel.model.changes import Aside, Change, Edit, Write
+from rondel.model.changes import Aside, Change, Edit, Write, touched_by
 from rondel.model.decisions import ADOPTED, is_decision
 from rondel.model.identity import IDENTITY, Identity, identity_of
 from rondel.model.jsons import parse_json
@@ -301,7 +301,7 @@ class Session(Generic[S]):
         Where a change was `refused`, what somebody else made of a document since is damage, too.
         """
         found = False
-        for path in _paths(changes):
+        for path in touched_by(changes):
             if self._committed is None or path not in self._committed:
                 continue
             self.files.forget(path)
@@ -339,6 +339,7 @@ class Session(Generic[S]):
             self.ledger.note(event)
         if news:
             self.doubts.read()
+            self._changed |= self.doubts.noticed  # what was seen before it was said to be ours
             self.refresh()
         return self._look_beside() or bool(news)
 
@@ -429,10 +430,13 @@ class Session(Generic[S]):
         changes = [self._sealed(change, lease) for change in changes]
         try:
             applied = self._apply(changes, seen, lease, together=together)
+            if lease is None:  # a driver may have begun to watch meanwhile
+                self.doubts.read()
+                self.doubts.spare(_unrecorded(changes))
         finally:
-            for path in (*_paths(changes), WRITTEN, ASIDE):
+            for path in (*touched_by(changes), WRITTEN, ASIDE):
                 self.files.forget(path)
-            self._changed.update(_paths(changes))
+            self._changed.update(touched_by(changes))
         if any(isinstance(change, Aside) and is_decision(change.path) for change in changes):
             self.seals.take_as_they_are(self.files)
         wrote = {c.path: digest(c.data) for c in applied.changes if isinstance(c, Write)}
@@ -472,7 +476,7 @@ class Session(Generic[S]):
         good = self._committed
         moved = {change.path for change in changes if isinstance(change, Aside)}
         known = frozenset(
-            p for p in _paths(changes) if good is not None and good.holds_something(p) and p not in moved
+            p for p in touched_by(changes) if good is not None and good.holds_something(p) and p not in moved
         )
         if good is not None and not all(map(good.looks_whole, known)):
             self._heal(changes)
@@ -558,14 +562,4 @@ def restored(*records: bytes | None) -> tuple[Problem, ...]:
 
 def _unrecorded(changes: Sequence[Change]) -> Iterator[str]:
     """The files that hold something else after these changes without a text on record."""
-    return _paths([change for change in changes if not isinstance(change, Write)])
-
-
-def _paths(changes: Sequence[Change]) -> Iterator[str]:
-    """Every file that changes touch."""
-    for change in changes:
-        yield change.path
-        if isinstance(change, Aside):
-            yield change.to
-        if isinstance(change, Edit) and change.log:
-            yield change.log
+    return touched_by([change for change in changes if not isinstance(change, Write)])

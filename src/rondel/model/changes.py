@@ -7,7 +7,7 @@ in the middle all of them are carried out again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from rondel.model.jsons import pretty
@@ -77,6 +77,16 @@ class Keep:
 
 
 Change = Write | Append | Edit | Aside | Keep
+
+
+def touched_by(changes: Iterable[Change]) -> Iterator[str]:
+    """Every file that changes touch."""
+    for change in changes:
+        yield change.path
+        if isinstance(change, Aside):
+            yield change.to
+        if isinstance(change, Edit) and change.log:
+            yield change.log
 
 
 def text(path: str, content: str, *, view: bool = False) -> Write:

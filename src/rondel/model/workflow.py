@@ -69,6 +69,7 @@ class Started:
             self.lease.__exit__(None, None, None)
 
 
+Apply = Callable[[SessionRef, Sequence[Change]], None]  # writes into a session, on record as ours
 Claim = Callable[[SessionRef], None]  # records that a session is begun here, before anything is in its folder
 
 
@@ -96,7 +97,14 @@ class Given:
 
 
 NOTHING_GIVEN = Given()
-Repairs = Callable[[str], bool]  # whether the session of that name is to be repaired
+
+
+class Repairs(Protocol):
+    """What a person who asks for repairs said of each session."""
+
+    def __call__(self, session: str, /, *files: str) -> bool:
+        """Whether a session is to be repaired; these files of it then count as they are written next."""
+        ...
 
 
 class RepoReader(Protocol):
@@ -344,8 +352,9 @@ class Workflow(ABC, Generic[S]):
     def doctor(self, root: str, *, repair: Repairs) -> Iterable[tuple[str, Problem]]:
         """What is wrong in a repository's folders beyond what `summary` says, each with its session.
 
-        Repairs what can be repaired where `repair` says so for that session, keeps what it
-        replaces, and says so. The only part of a workflow that may write, through its `files` module.
+        Repairs what can be repaired where `repair`, which is told the files that are written, says so
+        for that session, keeps what it replaces, and says so. The only part of a workflow that may write,
+        through its `files` module.
         """
         return ()
 

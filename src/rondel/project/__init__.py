@@ -457,11 +457,12 @@ class Project:
         """
         return self.views.doctor(self._may_repair, repair=repair)
 
-    def _may_repair(self, refs: Mapping[str, SessionRef], name: str) -> bool:
+    def _may_repair(self, refs: Mapping[str, SessionRef], name: str, /, *files: str) -> bool:
         """Whether what is wrong with a session may be repaired: it is the person's, or gone."""
         try:
             if name in refs:
                 self.require_known(refs[name])
+                self.views.doubts(refs[name]).spare(files)
         except NeedsConsent:
             return False
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -90,9 +90,9 @@ class Views:
         """The files of a session, without decisions that count for nothing."""
         found = self._repository.files(ref)
         seals = self._seals(ref, found)
-        return Believed(found, seals, self._doubts(ref)) if seals else found
+        return Believed(found, seals, self.doubts(ref)) if seals else found
 
-    def _doubts(self, ref: SessionRef) -> Doubts:
+    def doubts(self, ref: SessionRef) -> Doubts:
         """Which texts of a session do not count before the person has adopted them."""
         return Doubts(self.runtime(ref), ref.name, Written(self._repository.folder(ref)).ours)
 
@@ -200,7 +200,7 @@ class Views:
         if seals is None:
             found = self._summary_of(ref, snapshot, None, snapshot)
             return found if self._repository.says_yes() else _as_foreign(ref, found)
-        doubts = self._doubts(ref)
+        doubts = self.doubts(ref)
         found = self._summary_of(ref, snapshot, seals, Believed(snapshot, seals, doubts))
         found = replace(found, problems=(*found.problems, *self._uncounted(ref, snapshot, seals, doubts)))
         waits = any(problem.rule == WRITTEN_MEANWHILE for problem in found.problems)
@@ -266,9 +266,7 @@ class Views:
 
     # -- what is wrong ----------------------------------------------------------------------------
 
-    def doctor(
-        self, may_repair: Callable[[Mapping[str, SessionRef], str], bool], *, repair: bool
-    ) -> list[tuple[str, Problem]]:
+    def doctor(self, may_repair: Callable[..., bool], *, repair: bool) -> list[tuple[str, Problem]]:
         """What is wrong, each with its session; with `repair`, after repairing what can be repaired."""
         found = [("", problem) for problem in (*self.cut_moves(repair=repair), *self._left(repair=repair))]
         for name in self._repository.workflow_names():
@@ -304,7 +302,7 @@ class Views:
         return [Problem(rule, folder, done.get(folder, gone), repaired=True) for folder in cut]
 
 
-def _repairs_nothing(_session: str) -> bool:
+def _repairs_nothing(_session: str, /, *_files: str) -> bool:
     return False
 
 

@@ -123,7 +123,9 @@ def _show(trees: Worktrees, own: Path, mark: Mark) -> None:
     private = Path(mark.git_dir)
     excludes = [_read(file) for file in (trees.common / "info/exclude", private / "rondel-exclude")]
     _write(own / "info/exclude", "\n".join(excludes))
+    at = int((private / "index").stat().st_mtime)
     paths.write(own / "index", (private / "index").read_bytes())
+    paths.touch(own / "index", at)  # git looks into files that changed in the second of their index, or later
     _write(own / "HEAD", f"{trees.head(mark)}\n")
 
 

@@ -18,6 +18,7 @@ from rondel.model.changes import Append, Aside, Change, Edit, Keep, Write
 from rondel.model.marks import WRITTEN, line, marks_in
 from rondel.model.names import digest
 from rondel.model.versions import VERSION
+from rondel.model.workflow import SessionRef
 from rondel.store import documents, files, logs, ours
 from rondel.store.journal import KnownLog
 from rondel.store.ours import digest_of, free_spot
@@ -266,6 +267,11 @@ def apply_changes(
         version=version,
     )
     return Applied([*at_once, *done], settle.kept)
+
+
+def apply_in(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
+    """The same in a session of a repository, where no driver is at work."""
+    apply_changes(files.safe_join(root, ref.folder), changes, beside=ref.beside)
 
 
 def note_ours(

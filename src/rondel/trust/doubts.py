@@ -67,6 +67,11 @@ class Doubts:
         return self._before is not None
 
     @property
+    def noticed(self) -> frozenset[str]:
+        """What was hidden since the record was last changed; it counts once it is on record."""
+        return frozenset(self._noticed)
+
+    @property
     def is_idle(self) -> bool:
         """Whether every text counts."""
         return self._before is None and not self._doubted

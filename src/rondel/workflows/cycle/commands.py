@@ -20,6 +20,7 @@ from rondel.cli.common import (
     problem_json,
     run_session,
     say,
+    say_foreign,
     states_json,
     wait_option,
 )
@@ -279,6 +280,7 @@ def _status_lines(state: State, cycle: CycleState, found: Summary) -> Iterator[s
 def timeline(cycle: str | None, as_json: bool) -> None:
     """Show a cycle's iterations, one line each."""
     project, ref = _looked_at(cycle)
+    say_foreign(project, ref)
     _restored(project, ref)
     state: State = project.state(ref)
     if as_json:

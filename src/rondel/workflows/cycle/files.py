@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rondel.errors import RondelError, UsageError
-from rondel.model.changes import Change, Edit, Write, json_file
+from rondel.model.changes import Change, Edit, Write, json_file, touched_by
 from rondel.model.names import digest, safe_name
 from rondel.model.refs import is_branch
 from rondel.model.summary import Problem
 from rondel.model.times import offset
 from rondel.model.workflow import Claim, Repairs, SessionRef, Started, unclaimed
 from rondel.store import files as store
-from rondel.store.changes import apply_changes
+from rondel.store.changes import apply_in
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.cycle import layout, transitions
 from rondel.workflows.cycle.documents import at_time
@@ -89,7 +89,7 @@ def rebuild_state(cycle_id: str, root: str | Path = ".") -> CycleState:
         there = ", ".join(ref.id for ref in layout.sessions(DiskSnapshot(Path(root)))) or "none"
         why = "; ".join(p.message for p in state.problems)
         raise RondelError(f"the state of cycle {cycle_id!r} cannot be rebuilt: {why}; there are: {there}")
-    _apply(Path(root), layout.ref(cycle_id), restore(state))
+    apply_in(Path(root), layout.ref(cycle_id), restore(state))
     return state.cycle
 
 
@@ -98,7 +98,7 @@ def repaired(root: str | Path, *, repair: Repairs) -> Iterator[tuple[str, Proble
     for ref in layout.sessions(DiskSnapshot(Path(root))):
         state = load(ref.id, root)
         for problem in state.problems:
-            if problem.rule == "state-damaged" and repair(ref.name):
+            if problem.rule == "state-damaged" and repair(ref.name, *touched_by(restore(state))):
                 rebuild_state(ref.id, root)
                 yield ref.name, replace(problem, repaired=True)
 
@@ -179,7 +179,7 @@ def create(
         json_file(".rondel/request-1.json", asked),
         Edit(path, lambda there: there or document, log=layout.LOG),
     ]
-    _apply(root, ref, changes)
+    apply_in(root, ref, changes)
     return ref
 
 
@@ -206,7 +206,3 @@ def _cycle_id(at: datetime) -> str:
 
 def _now(hours: float) -> datetime:
     return datetime.now(offset(hours))
-
-
-def _apply(root: Path, ref: SessionRef, changes: Sequence[Change]) -> None:
-    apply_changes(store.safe_join(root, ref.folder), changes, beside=ref.beside)

@@ -23,6 +23,7 @@ from rondel.cli.common import (
     options,
     run_session,
     say,
+    say_foreign,
     states_json,
     wait_option,
 )
@@ -191,7 +192,8 @@ def run(feature: str | None, until: str | None, auto: bool, **how: Unpack[How]) 
 def check(phase: str, feature: str | None, as_json: bool) -> None:
     """Say whether a phase may start: proceed, warning or blocked, and why."""
     project = find_project().home("feature")
-    _, state = find(project, feature)
+    ref, state = find(project, feature)
+    project.require_known(ref)
     may = state.transition(phase)
     line = f"{may.type}: {may.message}" if may.message else may.type
     answer({"allowed": may.allowed, "type": may.type, "message": may.message}, [line], as_json=as_json)
@@ -251,6 +253,7 @@ def history(feature: str | None) -> None:
     """Show every review so far."""
     project = find_project().home("feature")
     ref, state = find(project, feature)
+    say_foreign(project, ref)
     text = kept_history(state)
     if text is None:
         raise NothingToDo(f"{ref.name} was not reviewed yet")

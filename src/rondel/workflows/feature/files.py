@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 from collections.abc import Iterator, Mapping
@@ -194,9 +195,9 @@ def mend(root: Path, repair: Repairs) -> Iterator[tuple[str, Problem]]:
         folder = parent / name
         is_feature = _ID.match(name) and paths.is_file(folder / layout.META)
         data = ours.view(folder / layout.META) if is_feature else None
-        if data is None or without_stray_brace(data) is None or not repair(f"feature:{name}"):
+        if data is None or without_stray_brace(data) is None:
             continue
-        if kept := repair_meta(folder):
+        if repair(f"feature:{name}", spot := _free_spot(folder)) and (kept := repair_meta(folder, spot)):
             message = f"one brace was too many; the original is {kept}"
             yield f"feature:{name}", Problem("invalid-json", layout.META, message, repaired=True)
 
@@ -214,17 +215,23 @@ def lost(root: Path) -> Iterator[tuple[str, Problem]]:
             )
 
 
-def repair_meta(folder: Path) -> str | None:
-    """Mend a `.meta.json` that has one brace too many; the original is kept under the name given back."""
+def repair_meta(folder: Path, spot: str | None = None) -> str | None:
+    """Mend a `.meta.json` that has one brace too many; the original is kept under the name given back.
+
+    That is `spot`, where nothing is there yet, or else the next free name.
+    """
     path = folder / layout.META
     with documents.locked(folder):
         data = files.read(path)
         mended = without_stray_brace(data) if data is not None else None
         if data is None or mended is None:
             return None
-        number = 1
-        while paths.is_there(kept := folder / f".meta.invalid-{number}.json"):
-            number += 1
-        files.write(kept, data)
+        kept = spot if spot and not paths.is_there(folder / spot) else _free_spot(folder)
+        files.write(folder / kept, data)
         files.write(path, mended)
-        return kept.name
+        return kept
+
+
+def _free_spot(folder: Path) -> str:
+    names = (f".meta.invalid-{number}.json" for number in itertools.count(1))
+    return next(name for name in names if not paths.is_there(folder / name))

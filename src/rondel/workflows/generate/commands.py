@@ -22,6 +22,7 @@ from rondel.cli.common import (
     on_option,
     run_session,
     say,
+    say_foreign,
     session_names,
     states_json,
     wait_option,
@@ -153,6 +154,7 @@ def run(
     """Go on with a session, with the settings as they are now."""
     project = find_project()
     ref = project.ref(session, "generate")
+    project.require_known(ref)
     state: State = project.state(ref)
     if project.summary(ref).status.is_over:
         raise NothingToDo(f"{ref.name} is at its end; see `{command_line('generate', 'status', ref.id)}`")
@@ -282,6 +284,7 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
     ref = _one(project, session)
     if not dry_run:
         project.require_known(ref)
+    say_foreign(project, ref)
     found = copies(project.root, project.state(ref), into)
     if not found:
         raise NothingToDo(f"{ref.name} has no completed cycle with code yet")
@@ -292,7 +295,7 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
     _refuse_changed([c for c in found if c.changed and c.path not in overwrite])
     todo = [c for c in found if c.needed]
     if not todo:
-        copy_code(project.root, ref, found)
+        copy_code(project.root, ref, () if dry_run else found, project.change)
         raise NothingToDo(f"every file of {ref.name} is there already")
     if dry_run:
         return
@@ -302,7 +305,7 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
             sys.exit(WAITS)
         if not click.confirm(f"write {len(todo)} files?", err=True):
             sys.exit(WAITS)
-    for path in copy_code(project.root, ref, found):
+    for path in copy_code(project.root, ref, found, project.change):
         say(f"wrote {path}")
 
 

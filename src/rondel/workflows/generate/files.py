@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rondel import paths
 from rondel.errors import RondelError, UnsafePath, UsageError
 from rondel.model.actions import Decide, Derive
-from rondel.model.changes import Document, Json, foresee
+from rondel.model.changes import Document, Edit, Json, foresee
 from rondel.model.codec import request_file
 from rondel.model.consent import Admits, admits_nothing
 from rondel.model.names import digest, inside, is_safe_name, safe_name, slug
@@ -23,9 +23,10 @@ from rondel.model.outcomes import Ended, Outcome
 from rondel.model.snapshot import FrozenSnapshot, Snapshot
 from rondel.model.times import stamp
 from rondel.model.workers import AskProgram, ask_nobody
-from rondel.model.workflow import Claim, SessionRef, Started, Step, unclaimed
+from rondel.model.workflow import Apply, Claim, SessionRef, Started, Step, unclaimed
 from rondel.store import documents as store
 from rondel.store import files, ours
+from rondel.store.changes import apply_in
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.generate import layout
 from rondel.workflows.generate.models import CycleState, WorkflowState, WorkflowStatus, validate_cycles
@@ -348,10 +349,10 @@ def copies(root: Path, state: State, into: str = "") -> list[Copy]:
     return out
 
 
-def copy_code(root: Path, ref: SessionRef, chosen: Iterable[Copy]) -> list[str]:
+def copy_code(root: Path, ref: SessionRef, chosen: Iterable[Copy], apply: Apply | None = None) -> list[str]:
     """Write the chosen files into the project, and note what they were when they were left there."""
     done: list[str] = []
-    record = ours.document(root / ref.folder, layout.APPLIED)
+    note = apply or partial(apply_in, root)
     for copy in chosen:
         place = files.real_path(root, copy.path)
         now = files.read(place)
@@ -361,7 +362,7 @@ def copy_code(root: Path, ref: SessionRef, chosen: Iterable[Copy]) -> list[str]:
             files.make_folder(place.parent)
             files.write(place, copy.new.encode())
             done.append(copy.path)
-        store.edit(record, partial(_noted, copy))
+        note(ref, [Edit(layout.APPLIED, partial(_noted, copy))])
     return done
 
 

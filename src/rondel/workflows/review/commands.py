@@ -372,7 +372,7 @@ def close(session: str | None) -> None:
     state = _session(project, session, complete=False)
     files.refuse_flat(state)
     with project.hold(state.ref):
-        files.close(project.root, state.ref, stamp(project.look.at))
+        files.close(project.root, state.ref, stamp(project.look.at), project)
     say(f"{state.ref.name} is closed")
 
 

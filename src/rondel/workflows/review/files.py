@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rondel import paths
 from rondel.errors import NothingToDo, UsageError
-from rondel.model.changes import Document
+from rondel.model.changes import Change, Document, Edit, Write
 from rondel.model.codec import encode, request_file, requests_in
 from rondel.model.names import digest
 from rondel.model.refs import END
@@ -20,6 +21,7 @@ from rondel.model.times import stamp
 from rondel.model.trouble import machine
 from rondel.model.workflow import RepoReader, SessionRef, Started
 from rondel.store import documents, files, ours
+from rondel.store.changes import apply_in
 from rondel.store.lease import Lease
 from rondel.store.locks import locked
 from rondel.store.snapshot import DiskSnapshot
@@ -137,6 +139,10 @@ class _Opening:
 
     def state(self, ref: SessionRef) -> ReviewState:
         return state_of(self.root, ref, self.owner)
+
+    def write(self, ref: SessionRef, changes: Sequence[Change]) -> None:
+        apply = self.owner.change if self.owner else partial(apply_in, self.root)
+        apply(ref, changes)
 
     def place(self, taken: Container[str]) -> ReviewState:
         ref = place(self.root, self.pins.branch, _today(self.look), taken, self.owner)
@@ -260,19 +266,19 @@ def _is_about(state: ReviewState, at: RoundFiles, pins: Pins, look: RepoReader) 
 
 def _go_on(opening: _Opening, state: ReviewState) -> Opened:
     """Resume a round as it was asked for; a new team is a new request for the same round."""
-    folder, options, pins = opening.root / state.ref.folder, opening.options, opening.pins
+    options, pins = opening.options, opening.pins
     number, pinned = state.at.number, state.pins
     if pinned is None or not requests_in(state.files):
-        _write_request(folder, _request(opening, state), pins, number)
+        _write_request(opening, state, _request(opening, state), pins, number)
     elif options.changes_the_team or options.requirements is not None:
         old, new = request_for(state.files, number), _request(opening, state)
         opened_at = old.opened_at or new.opened_at
         kept = replace(new, target=old.target, carried=old.carried, since=old.since, opened_at=opened_at)
-        _write_request(folder, kept, None, number)
+        _write_request(opening, state, kept, None, number)
         if options.requirements is not None:
-            _write_requirements(folder, state, options.requirements)
+            _write_requirements(opening, state, options.requirements)
     if state.is_closed:
-        _note(folder, state, (phase_due(state), number), pins.branch, stamp(opening.look.at))
+        _note(opening, state, (phase_due(state), number))
     notes = []
     if pinned is not None and not _is_about(state, state.at, pins, opening.look):
         moved = look_moved(options.target, pinned.base, pinned.head, opening.look)
@@ -314,7 +320,7 @@ def _open(opening: _Opening, state: ReviewState) -> Opened:
     if last and not options.again and _is_about(state, last.files, pins, look):
         done = last.number
         if not is_noted(state, Phase.COMPLETE):
-            _note(folder, state, (Phase.COMPLETE, done), pins.branch, stamp(look.at))
+            _note(opening, state, (Phase.COMPLETE, done))
         raise NothingToDo(
             f"nothing changed since round {done} of {state.ref.name}; "
             "`rondel review show` shows it, `rondel review --again` reviews the same change once more"
@@ -332,12 +338,12 @@ def _open(opening: _Opening, state: ReviewState) -> Opened:
     _set_parts_aside(folder, number)
     _keep_accepted(opening, state)
     if options.requirements is not None:
-        _write_requirements(folder, state, options.requirements)
-    _write_request(folder, request, pins, number)
+        _write_requirements(opening, state, options.requirements)
+    _write_request(opening, state, request, pins, number)
     name = f"refs/rondel/review/{state.ref.id}/round-{number}"
     look.git("update-ref", END, name, pins.head, check=False)
     files.make_folder(folder / round_files(number).reviews)
-    _note(folder, state, (Phase.CONTEXT, number), pins.branch, stamp(look.at))
+    _note(opening, state, (Phase.CONTEXT, number))
     return Opened(state.ref, number, resumed=False, notes=tuple(_notes(opening, request)))
 
 
@@ -397,40 +403,44 @@ def personas_of(root: Path, pins: Pins, look: RepoReader) -> dict[str, str]:
     return own_personas(FrozenSnapshot({name: data for name, data in found.items() if data is not None}))
 
 
-def _write_request(folder: Path, request: Request, pins: Pins | None, number: int) -> None:
+def _write_request(
+    opening: _Opening, state: ReviewState, request: Request, pins: Pins | None, number: int
+) -> None:
     """The pins, then the request: it is what makes a session one that can be resumed."""
-    at = round_files(number)
+    at, changes = round_files(number), list[Change]()
     if pins is not None:
         if pins.given:
-            ours.write(folder, at.part("given.diff"), _bytes(pins.given))
-        ours.write(folder, at.part("target.json"), documents.dump(pins.document()))
+            changes.append(Write(at.part("given.diff"), _bytes(pins.given)))
+        changes.append(Write(at.part("target.json"), documents.dump(pins.document())))
     body = {**encode(request), "round": number}
-    ours.write(
-        folder, request_file(max(requests_in(DiskSnapshot(folder)), default=0) + 1), documents.dump(body)
-    )
+    path = request_file(max(requests_in(DiskSnapshot(opening.root / state.ref.folder)), default=0) + 1)
+    opening.write(state.ref, [*changes, Write(path, documents.dump(body))])
 
 
-def _write_requirements(folder: Path, state: ReviewState, text: str) -> None:
+def _write_requirements(opening: _Opening, state: ReviewState, text: str) -> None:
     """`requirements.md`; an old one is kept among the parts of its round."""
     old, new = state.files.data(layout.REQUIREMENTS), _bytes(text)
+    changes = list[Change]()
     if old is not None and old != new:
         kept = round_files(max(1, state.at.number)).part(layout.REQUIREMENTS)
         spots = [kept, *(f"{kept}.{n}" for n in range(2, KEPT_MAX))]
         spot = next(s for s in spots if state.files.data(s) in (None, old))
-        ours.write(folder, spot, old)
-    ours.write(folder, layout.REQUIREMENTS, new)
+        changes.append(Write(spot, old))
+    opening.write(state.ref, [*changes, Write(layout.REQUIREMENTS, new)])
 
 
-def _note(folder: Path, state: ReviewState, due: tuple[Phase, int], branch: str, now: str) -> None:
+def _note(opening: _Opening, state: ReviewState, due: tuple[Phase, int]) -> None:
     """`state.json` says the phase and the round that are due; one that is damaged is put aside."""
+    folder, now = opening.root / state.ref.folder, stamp(opening.look.at)
     path = ours.document(folder, layout.STATE)
     if state.document is None and paths.is_file(path):
         ours.put_aside(folder, path, layout.STATE)
 
     def change(document: Document) -> Document:
+        branch = opening.pins.branch
         return {**noted(document, state.ref.id, due, now), "status": "active", "branch": branch}
 
-    documents.edit(path, change)
+    opening.write(state.ref, [Edit(layout.STATE, change)])
 
 
 def refuse_flat(state: ReviewState) -> None:
@@ -440,13 +450,14 @@ def refuse_flat(state: ReviewState) -> None:
         raise UsageError(f"{name} is an old session without rounds: it is never open, and left alone")
 
 
-def close(root: Path, ref: SessionRef, now: str) -> None:
+def close(root: Path, ref: SessionRef, now: str, owner: Project | None = None) -> None:
     """`status` becomes closed; everything else stays."""
 
     def change(document: Document) -> Document:
         return {**document, "status": "closed", "updated_at": now}
 
-    documents.edit(ours.document(root / ref.folder, layout.STATE), change)
+    apply = owner.change if owner else partial(apply_in, root)
+    apply(ref, [Edit(layout.STATE, change)])
 
 
 def dump(document: Document) -> str:

@@ -252,7 +252,8 @@ def _pin_range(target: Target, look: RepoReader) -> Pins:
     return Pins(base, head, target.head if is_branch else branch_of(look), str(target))
 
 
-# The index is copied, so that neither the person's index nor their files change; the commit's
+# The index is copied, so that neither the person's index nor their files change; with its time, by which
+# git knows that a file may have changed in the second in which it was added. The commit's
 # times are those of HEAD, so that the same files always give the same commit. Where a person
 # tracks Rondel's own folders, what Rondel writes there is no change to review. Submodules, read from the
 # input, are not added like files: git would look into them and follow their configuration.
@@ -261,7 +262,7 @@ set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 index=$(git rev-parse --git-path index)
-if [ -f "$index" ]; then cp "$index" "$work/index"; fi
+if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
 export GIT_INDEX_FILE="$work/index"
 if [ "$2" = dry ]; then
   GIT_ALTERNATE_OBJECT_DIRECTORIES=$(cd "$(git rev-parse --git-path objects)" && pwd)

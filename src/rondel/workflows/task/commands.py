@@ -19,6 +19,7 @@ from rondel.cli.common import (
     json_option,
     run_session,
     say,
+    say_foreign,
     wait_option,
 )
 from rondel.cli.groups import Commands
@@ -119,6 +120,7 @@ def sessions(as_json: bool) -> None:
                 "active": s.is_marked,
                 "phase": str(s.phase),
                 "edits_lost": project.summary(r).edits_lost is not None,
+                "foreign": not project.is_known(r),
             }
             for r, s in rows
         ]
@@ -130,6 +132,7 @@ def sessions(as_json: bool) -> None:
         done = f"{state.frontier.completed}/{len(state.graph.leaves)}"
         mark = "*" if state.is_marked else " "
         status = f"{state.status}{' (edits lost)' if project.summary(ref).edits_lost else ''}"
+        status += "" if project.is_known(ref) else " (foreign)"
         click.echo(f"{mark} {ref.id}  {status}  {state.phase}  {done}  {state.session.project}")
 
 
@@ -141,7 +144,7 @@ def switch(name: str) -> None:
     ref = project.ref(name, "task")
     project.require_known(ref)
     with files.others_at_rest(project, ref):
-        before = files.switch(project.root, ref.id, project.is_known)
+        before = files.switch(project.root, ref.id, project.is_known, project.change)
     paused = f"; {before} is paused" if before and before != ref.id else ""
     say(f"{ref.id} is active{paused}")
 
@@ -154,7 +157,7 @@ def pause(name: str | None) -> None:
     ref = _session(project, name)
     if project.pause(ref):
         say("the run under way starts nothing new; what is under way ends first")
-    files.pause(project.root, ref.id)
+    files.pause(project.root, ref.id, project.change)
     say(f"{ref.id} is paused; `{command_line('task', 'resume', ref.id)}` goes on")
 
 
@@ -167,7 +170,7 @@ def resume(name: str | None, as_json: bool) -> None:
     ref = _session(project, name or _only_paused(project))
     with project.hold(ref) as lease:
         with files.others_at_rest(project, ref):
-            files.switch(project.root, ref.id, project.is_known)
+            files.switch(project.root, ref.id, project.is_known, project.change)
         if _state(project, ref).request.kind:
             jobs = _jobs_asked_for(project, ref)
             run_session(project, ref, as_json=as_json, agents_max=jobs, lease=lease)
@@ -210,8 +213,7 @@ def complete(name: str | None, reason: str, session: str | None) -> None:
     open_tasks = [t for t in state.graph.leaves if state.tasks[t].status is not TaskStatus.COMPLETED]
     with project.hold(ref):
         project.running.check_branch(ref)
-        project.change(ref, [files.end_word(project.root, ref.id)])
-        files.complete(project.root, ref.id)
+        files.complete(project.root, ref.id, project.change)
     say(f"{ref.id} is completed")
     for task_id in open_tasks:
         task = state.tasks[task_id]
@@ -288,7 +290,7 @@ def add(title: str, session: str | None, as_json: bool, **asked: Any) -> None:
     """Add one task."""
     project, ref, _ = _found(session)
     project.require_known(ref)
-    task_id = files.add(project.root, ref, title, **asked)
+    task_id = files.add(project.root, ref, title, apply=project.change, **asked)
     _redraw(project, ref)
     path = f"{ref.folder}/{layout.task_file(task_id)}"
     answer({"session": ref.name, "task": task_id, "path": path}, [task_id], as_json=as_json)
@@ -480,6 +482,7 @@ def allow(everything: bool, session: str | None) -> None:
     own state folder.
     """
     project, ref, _ = _found(session)
+    say_foreign(project, ref)
     found = _commands(_state(project, ref))
     if not found:
         say("every command is allowed")
@@ -507,6 +510,7 @@ def _visible(text: str) -> str:
 def validate(session: str | None, as_json: bool) -> None:
     """Check the task files against the integrity rules."""
     project, ref, state = _found(session)
+    say_foreign(project, ref)
     found = [
         {"file": f, "rule": "required-fields", "message": f"{f} cannot be read: it is not a JSON object"}
         for f in state.unread.values()

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from rondel import paths
 from rondel.errors import DamagedFile, Held, RondelError, UsageError
-from rondel.model.changes import Document, Edit, Write, json_file
+from rondel.model.changes import Change, Document, Edit, Write, json_file
 from rondel.model.marks import signature
 from rondel.model.names import slug
 from rondel.model.summary import Problem, command_line
 from rondel.model.times import stamp
-from rondel.model.workflow import Claim, Repairs, SessionRef, Started, unclaimed
+from rondel.model.workflow import Apply, Claim, Repairs, SessionRef, Started, unclaimed
 from rondel.store import disk, documents, files, ours
-from rondel.store.changes import write_changes, write_ours
+from rondel.store.changes import apply_in, write_ours
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.task import documents as views
 from rondel.workflows.task import ids, layout
@@ -50,7 +50,9 @@ class TaskOptions:
 def start(project: Project, options: TaskOptions) -> Started:
     """A new session, which becomes the active one."""
     with others_at_rest(project):
-        ref = create(project.root, options.topic, options.complexity, project.claim, project.is_known)
+        ref = create(
+            project.root, options.topic, options.complexity, project.claim, project.is_known, project.change
+        )
     project.begin(ref, new=True)
     return Started(ref)
 
@@ -83,6 +85,7 @@ def create(
     complexity: Complexity = Complexity.SIMPLE,
     claim: Claim = unclaimed,
     is_known: Callable[[SessionRef], bool] = lambda _: True,
+    apply: Apply | None = None,
 ) -> SessionRef:
     """A new session, which becomes the active one. Its name has a number only when another has it."""
     topic = " ".join(topic.split())
@@ -94,8 +97,9 @@ def create(
     claim(reading.ref_of(folder.name))
     files.make_folder(folder / layout.TASKS)
     write_ours(folder, views.of_nothing(topic, complexity))
-    _edit(folder, layout.SESSION, lambda _: template(folder.name, topic, complexity))
-    switch(root, folder.name, is_known)
+    begins = Edit(layout.SESSION, lambda _: template(folder.name, topic, complexity))
+    apply_in(root, reading.ref_of(folder.name), [begins])
+    switch(root, folder.name, is_known, apply)
     return reading.ref_of(folder.name)
 
 
@@ -131,7 +135,10 @@ def active(root: Path) -> str | None:
 
 
 def switch(
-    root: Path, session_id: str, is_known: Callable[[SessionRef], bool] = lambda _: True
+    root: Path,
+    session_id: str,
+    is_known: Callable[[SessionRef], bool] = lambda _: True,
+    apply: Apply | None = None,
 ) -> str | None:
     """Make a session the active one; returns the one that was.
 
@@ -144,8 +151,8 @@ def switch(
         raise UsageError(f"there is no session {session_id!r}; there are: {there}")
     before = _move_marker(home, session_id)
     if before is not None and before != session_id and is_known(reading.ref_of(before)):
-        _set_status(home / before, SessionStatus.PAUSED)
-    _set_status(home / session_id, SessionStatus.ACTIVE)
+        _set_status(root, before, SessionStatus.PAUSED, apply)
+    _set_status(root, session_id, SessionStatus.ACTIVE, apply)
     return before
 
 
@@ -164,10 +171,10 @@ def _move_marker(home: Path, session_id: str) -> str | None:
     return old
 
 
-def _set_status(folder: Path, status: SessionStatus) -> None:
+def _set_status(root: Path, session_id: str, status: SessionStatus, apply: Apply | None) -> None:
     """Note a status; a completed session stays completed unless it is taken up again."""
     if status is SessionStatus.ACTIVE:
-        _keep(folder, layout.ENDED, move=True)
+        _keep(root / layout.HOME / session_id, layout.ENDED, move=True)
 
     def change(body: Document) -> Document:
         if body and (status is SessionStatus.ACTIVE or body.get("status") != SessionStatus.COMPLETED):
@@ -175,33 +182,33 @@ def _set_status(folder: Path, status: SessionStatus) -> None:
         return body
 
     try:
-        _edit(folder, layout.SESSION, change)
+        (apply or partial(apply_in, root))(reading.ref_of(session_id), [Edit(layout.SESSION, change)])
     except DamagedFile:
         return  # the marker says what is active; doctor mends the file
 
 
-def pause(root: Path, session_id: str) -> None:
+def pause(root: Path, session_id: str, apply: Apply | None = None) -> None:
     """A session that is not the active one any more."""
     _remove_marker(root, session_id)
-    _set_status(root / layout.HOME / session_id, SessionStatus.PAUSED)
+    _set_status(root, session_id, SessionStatus.PAUSED, apply)
 
 
-def end_word(root: Path, session_id: str) -> Write:
-    """The person's word that a session is over."""
-    word: Document = {"answer": "complete", "by": "person", "at": stamp(datetime.now(UTC))}
-    word["mark"] = signature(DiskSnapshot(root / layout.HOME / session_id), layout.ENDED)
-    return json_file(layout.ENDED, word)
-
-
-def complete(root: Path, session_id: str) -> None:
-    """A session is over, by the person's word, which is there. What is unfinished stays as it is."""
+def complete(root: Path, session_id: str, apply: Apply | None = None) -> None:
+    """A session is over, by the person's word. What is unfinished stays as it is."""
 
     def change(body: Document) -> Document:
         body["status"] = str(SessionStatus.COMPLETED)
         return body
 
-    write_changes(root / layout.HOME / session_id, [Edit(layout.SESSION, change)])
+    changes: list[Change] = [_end_word(root, session_id), Edit(layout.SESSION, change)]
+    (apply or partial(apply_in, root))(reading.ref_of(session_id), changes)
     _remove_marker(root, session_id)
+
+
+def _end_word(root: Path, session_id: str) -> Write:
+    word: Document = {"answer": "complete", "by": "person", "at": stamp(datetime.now(UTC))}
+    word["mark"] = signature(DiskSnapshot(root / layout.HOME / session_id), layout.ENDED)
+    return json_file(layout.ENDED, word)
 
 
 def _remove_marker(root: Path, session_id: str) -> None:
@@ -232,12 +239,13 @@ def add(
     focus_paths: Sequence[str] = (),
     acceptance: Sequence[str] = (),
     depends_on: Sequence[str] = (),
+    apply: Apply | None = None,
 ) -> str:
     """A new task under the next free id; nobody else gets the same one."""
     title = " ".join(title.split())
     state = state_of(root, ref)
     _check_new(state, title, parent, focus_paths, depends_on)
-    taken = set(state.names)
+    taken, write = set(state.names), apply or partial(apply_in, root)
     for _ in range(TRIES):
         task_id = ids.next_sub(parent, taken) if parent else ids.next_main(taken)
         body = new_task(
@@ -253,10 +261,12 @@ def add(
         context = body["context"]
         if parent and isinstance(context, dict):
             context["parent"] = parent
-        if _create(root / ref.folder, layout.task_file(task_id), body):
+        new = _New(body)
+        write(ref, [Edit(layout.task_file(task_id), new)])
+        if new.made:
             if parent:
                 above = state.tasks[parent]
-                _edit(root / ref.folder, above.file, _as_container(above.inner))
+                write(ref, [Edit(above.file, _as_container(above.inner))])
             return task_id
         taken.add(task_id)
     raise RondelError(f"no free id among {len(taken)} tasks")
@@ -281,17 +291,16 @@ def _check_new(
             raise UsageError(wrong)
 
 
-def _create(folder: Path, path: str, body: Document) -> bool:
-    """Write a new document; False when there is one already."""
-    made = False
+@dataclass
+class _New:
+    """Makes a new document; it is not `made` when there is one already."""
 
-    def change(old: Document) -> Document:
-        nonlocal made
-        made = not old
-        return old or body
+    body: Document
+    made: bool = False
 
-    _edit(folder, path, change)
-    return made
+    def __call__(self, old: Document) -> Document:
+        self.made = not old
+        return old or self.body
 
 
 def _as_container(inner: tuple[str, ...] = ()) -> Changing:
@@ -303,19 +312,29 @@ def _as_container(inner: tuple[str, ...] = ()) -> Changing:
 Fix = Callable[[], None]
 
 
+@dataclass(frozen=True)
+class _Fault:
+    """Something that is wrong with a session, the file of it that its repair writes, and the repair."""
+
+    session: str
+    problem: Problem
+    fix: Fix
+    file: str = layout.SESSION
+
+
 def doctor(root: str, *, repair: Repairs) -> list[tuple[str, Problem]]:
     """What is wrong with markers, session files and the hierarchy; repaired where `repair` says so."""
     found: list[tuple[str, Problem]] = []
     home = Path(root)
-    for session, problem, fix in [*_markers(home), *_sessions(home)]:
-        if done := repair(session):
-            fix()
-        words = f"{problem.repair}: `rondel doctor --repair` does it"
-        found.append((session, replace(problem, repair=words, repaired=done)))
+    for fault in [*_markers(home), *_sessions(home)]:
+        if done := repair(fault.session, fault.file):
+            fault.fix()
+        words = f"{fault.problem.repair}: `rondel doctor --repair` does it"
+        found.append((fault.session, replace(fault.problem, repair=words, repaired=done)))
     return found
 
 
-def _markers(root: Path) -> Iterator[tuple[str, Problem, Fix]]:
+def _markers(root: Path) -> Iterator[_Fault]:
     """Markers of sessions that are gone, and more than one."""
     alive = []
     for name in markers(root):
@@ -323,25 +342,26 @@ def _markers(root: Path) -> Iterator[tuple[str, Problem, Fix]]:
         if not paths.is_folder(root / layout.HOME / name):
             words = f"the active session {name} is not there"
             problem = Problem("marker-orphaned", file, words, "remove the marker")
-            yield f"task:{name}", problem, partial(_remove_marker, root, name)
+            yield _Fault(f"task:{name}", problem, partial(_remove_marker, root, name))
             continue
         alive.append(name)
         if name != alive[0]:
             words = f"{alive[0]} has a newer marker"
             problem = Problem("several-markers", file, words, f"pause {name}")
-            yield f"task:{name}", problem, partial(pause, root, name)
+            yield _Fault(f"task:{name}", problem, partial(pause, root, name))
 
 
-def _sessions(root: Path) -> Iterator[tuple[str, Problem, Fix]]:
+def _sessions(root: Path) -> Iterator[_Fault]:
     for ref in reading.sessions(DiskSnapshot(root)):
         state = state_of(root, ref)
         folder = root / ref.folder
         if not state.session.readable:
             words = f"{layout.SESSION} is missing or damaged"
             problem = Problem("session-file", layout.SESSION, words, "write it anew from what the tasks show")
-            yield ref.name, problem, partial(_rewrite_session, folder, state)
+            yield _Fault(ref.name, problem, partial(_rewrite_session, folder, state))
         for path, words, change in _hierarchy(state):
-            yield ref.name, Problem("hierarchy", path, words, "mend it"), partial(_fix, folder, path, change)
+            problem = Problem("hierarchy", path, words, "mend it")
+            yield _Fault(ref.name, problem, partial(_fix, folder, path, change), path)
 
 
 def _rewrite_session(folder: Path, state: State) -> None:
