@@ -306,3 +306,25 @@ def test_status_names_what_was_completed_by_nobody_here(root):
     ]
     assert shown["progress"] == {"done": 0, "total": 1}
     assert shown["state"]["tasks"][0]["completed_elsewhere"] is True
+
+
+@pytest.mark.parametrize("named", [("IMPL-1",), ()])
+def test_what_a_task_wrote_into_a_submodule_stays_where_it_is_named_and_is_taken_once_it_is_moved(
+    root, named, tmp_path
+):
+    sub = repository(tmp_path / "sub")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(sub), "sub")
+    rules = [{"role": "task.*", "files": {"sub/new.txt": "hard work\n"}, "reply": REPORT}]
+    (root / "mock.json").write_text(json.dumps({"rules": rules}))
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a submodule")
+    rondel(root, "task", "start", "T")
+    rondel(root, "task", "add", "A")
+    rondel(root, "task", "run", code=1)
+    error = json.loads((root / ".workflow/WFS-t/.task/IMPL-1.json").read_text())["meta"]["error"]
+    tree = Path(error.rpartition(" is in ")[2].rstrip("."))
+    assert (tree / "sub/new.txt").read_text() == "hard work\n"
+    (tree / "sub/new.txt").rename(tree / "moved.txt")
+    (root / "mock.json").write_text(json.dumps({"rules": []}))
+    rondel(root, "task", "run", *named)
+    assert git(root, "show", "HEAD:moved.txt") == "hard work"

@@ -36,7 +36,7 @@ from rondel.workflows.task.graph import derived_status
 from rondel.workflows.task.schema import OPEN, TaskStatus, TaskType
 from rondel.workflows.task.state import Complexity, State
 from rondel.workflows.task.validate import DEPENDS_ON
-from rondel.workflows.task.working import declared, reopened, reopened_by_person
+from rondel.workflows.task.working import declared, reopened_by_person, tried_again
 
 F = TypeVar("F", bound=Callable[..., object])
 TEXT_MAX = 200_000
@@ -453,9 +453,7 @@ def _reopen(project: Project, ref: SessionRef, task_ids: tuple[str, ...]) -> Non
             task = state.tasks[leaf]
             named = state.summary_of(leaf) is not None
             if task.status is TaskStatus.BLOCKED or (task.status is TaskStatus.COMPLETED and not named):
-                project.change(
-                    ref, reopened(state, leaf, project.look.at, f"tried again after: {task.error}")
-                )
+                project.change(ref, tried_again(state, task, project.look.at))
 
 
 def _open_leaves(state: State, task_ids: tuple[str, ...]) -> list[str]:
