@@ -126,7 +126,6 @@ def start(
     folder = store.claim_folder(home, (f"{name}{layout.PROGRESS}" for name in names))
     state.cycle_id = folder.name.removesuffix(layout.PROGRESS)
     ref = layout.ref(state.cycle_id)
-    claim(ref)
     asked = {
         "schema_version": 1,
         "kind": "start",
@@ -141,7 +140,9 @@ def start(
         json_file(".rondel/request-1.json", asked),
         Edit(path, lambda there: there or document, log=layout.LOG),
     ]
-    _apply(root, ref, changes)
+    with store.whole_or_gone(folder):
+        claim(ref)
+        _apply(root, ref, changes)
     return ref
 
 

@@ -86,26 +86,28 @@ def start(
     cycles = _cycles(profile, context, options.skip)
     inputs = dict(_inputs(root, context, base or root))
     ref = _new_ref(root, context)
-    claim(ref)
     folder = root / ref.folder
-    _leave_texts(folder / layout.INPUTS, inputs)
-    _leave_texts(folder / layout.SOURCES, sources)
-    now = stamp(at or datetime.now(UTC))
-    session = WorkflowState(
-        session_id=ref.id,
-        profile_name=options.profile,
-        context=context,
-        cycles=cycles,
-        current_cycle_index=next(n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED),
-        metadata=dict(options.metadata),
-        created_at=now,
-        updated_at=now,
-    )
-    request: Document = {"schema_version": 1, "at": now, **options.request}
-    files.make_folder(folder / ".rondel")
-    ours.keep_out_of_git(folder / ".rondel")
-    files.write(folder / layout.request(1), store.dump(request))
-    files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
+    first = next(n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED)
+    with files.whole_or_gone(folder):
+        claim(ref)
+        _leave_texts(folder / layout.INPUTS, inputs)
+        _leave_texts(folder / layout.SOURCES, sources)
+        now = stamp(at or datetime.now(UTC))
+        session = WorkflowState(
+            session_id=ref.id,
+            profile_name=options.profile,
+            context=context,
+            cycles=cycles,
+            current_cycle_index=first,
+            metadata=dict(options.metadata),
+            created_at=now,
+            updated_at=now,
+        )
+        request: Document = {"schema_version": 1, "at": now, **options.request}
+        files.make_folder(folder / ".rondel")
+        ours.keep_out_of_git(folder / ".rondel")
+        files.write(folder / layout.request(1), store.dump(request))
+        files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
     return ref
 
 

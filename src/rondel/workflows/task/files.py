@@ -48,10 +48,11 @@ def start(
     name = f"{layout.PREFIX}{slug(topic)}"
     names = [name, *(f"{name}-{n:03d}" for n in range(2, 1000))]
     folder = files.claim_folder(root / layout.HOME, names)
-    claim(reading.ref_of(folder.name))
-    files.make_folder(folder / layout.TASKS)
-    write_ours(folder, views.of_nothing(topic, complexity))
-    _edit(folder, layout.SESSION, lambda _: template(folder.name, topic, complexity))
+    with files.whole_or_gone(folder):
+        claim(reading.ref_of(folder.name))
+        files.make_folder(folder / layout.TASKS)
+        write_ours(folder, views.of_nothing(topic, complexity))
+        _edit(folder, layout.SESSION, lambda _: template(folder.name, topic, complexity))
     switch(root, folder.name, is_known)
     return reading.ref_of(folder.name)
 
