@@ -328,3 +328,15 @@ def test_what_a_task_wrote_into_a_submodule_stays_where_it_is_named_and_is_taken
     (root / "mock.json").write_text(json.dumps({"rules": []}))
     rondel(root, "task", "run", *named)
     assert git(root, "show", "HEAD:moved.txt") == "hard work"
+
+
+def test_a_session_that_is_taken_up_again_misses_no_word_that_it_is_over(root):
+    rondel(root, "task", "start", "One")
+    rondel(root, "task", "add", "A")
+    rondel(root, "task", "complete")
+    assert json.loads(rondel(root, "status", "WFS-one", "--json"))["sessions"][0]["status"] == "completed"
+    rondel(root, "task", "switch", "WFS-one")
+    assert "decision-removed" not in rondel(root, "doctor")
+    assert json.loads(rondel(root, "status", "WFS-one", "--json"))["sessions"][0]["status"] != "completed"
+    (kept,) = (root / ".workflow/WFS-one/.rondel/aside").glob("*end.json*")
+    assert json.loads(kept.read_text())["answer"] == "complete"

@@ -165,9 +165,16 @@ def switch(name: str) -> None:
     ref = project.ref(name, "task")
     project.require_known(ref)
     with _others_at_rest(project, ref):
-        before = files.switch(project.root, ref.id, project.is_known)
+        before = _switch(project, ref)
     paused = f"; {before} is paused" if before and before != ref.id else ""
     say(f"{ref.id} is active{paused}")
+
+
+def _switch(project: Project, ref: SessionRef) -> str | None:
+    """Make a session the active one, also one that is over; returns the one that was."""
+    if ended := files.taken_up(project.root, ref.id):
+        project.change(ref, ended)
+    return files.switch(project.root, ref.id, project.is_known)
 
 
 @command.command()
@@ -191,7 +198,7 @@ def resume(name: str | None, as_json: bool) -> None:
     ref = _session(project, name or _only_paused(project))
     with project.hold(ref) as lease:
         with _others_at_rest(project, ref):
-            files.switch(project.root, ref.id, project.is_known)
+            _switch(project, ref)
         if _state(project, ref).request.kind:
             jobs = _jobs_asked_for(project, ref)
             run_session(project, ref, as_json=as_json, agents_max=jobs, lease=lease)

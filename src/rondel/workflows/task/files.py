@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rondel import paths
 from rondel.errors import DamagedFile, RondelError, UsageError
-from rondel.model.changes import Document, Edit, Write, json_file
+from rondel.model.changes import Aside, Change, Document, Edit, Write, json_file
 from rondel.model.marks import signature
 from rondel.model.names import slug
 from rondel.model.summary import Problem
@@ -124,8 +124,6 @@ def _move_marker(home: Path, session_id: str) -> str | None:
 
 def _set_status(folder: Path, status: SessionStatus) -> None:
     """Note a status; a completed session stays completed unless it is taken up again."""
-    if status is SessionStatus.ACTIVE:
-        _keep(folder, layout.ENDED, move=True)
 
     def change(body: Document) -> Document:
         if body and (status is SessionStatus.ACTIVE or body.get("status") != SessionStatus.COMPLETED):
@@ -149,6 +147,14 @@ def end_word(root: Path, session_id: str) -> Write:
     word: Document = {"answer": "complete", "by": "person", "at": stamp(datetime.now(UTC))}
     word["mark"] = signature(DiskSnapshot(root / layout.HOME / session_id), layout.ENDED)
     return json_file(layout.ENDED, word)
+
+
+def taken_up(root: Path, session_id: str) -> list[Change]:
+    """The person's word that a session is over, where there is one, counts no more: it is kept aside."""
+    folder = root / layout.HOME / session_id
+    if not paths.is_file(folder / layout.ENDED):
+        return []
+    return [Aside(layout.ENDED, ours.free_spot(folder, layout.ENDED, "replaced"))]
 
 
 def complete(root: Path, session_id: str) -> None:
