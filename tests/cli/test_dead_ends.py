@@ -443,6 +443,24 @@ def test_a_task_file_that_cannot_be_read_holds_up_only_what_depends_on_it(world)
     assert world.asked == 3
 
 
+@of("task", every=("task",))
+def test_a_task_whose_file_was_lost_is_added_again_under_the_id_that_others_wait_for(world):
+    world.rondel(*BEGIN["task"][0])
+    for words in (("First",), ("Second", "--depends-on", "IMPL-1")):
+        world.rondel("task", "add", *words)
+    path = world.session / ".task/IMPL-1.json"
+    path.write_text('{"a')
+    said = world.rondel("doctor")
+    again = re.search(r'`rondel task add "…" --id (IMPL-1)`', said.out + said.err)
+    assert again is not None, said
+    assert "remove it first" in world.rondel("task", "add", "First", "--id", "IMPL-1").err
+    path.unlink()
+    assert world.rondel("task", "add", "First", "--id", "IMPL-1").out.strip() == "IMPL-1"
+    assert "already" in world.rondel("task", "add", "First", "--id", "IMPL-001").err
+    assert world.rondel("task", "run").code == 0
+    assert world.asked == 2
+
+
 # -- settings ----------------------------------------------------------------------------------
 
 WRONG_TEST = SETTINGS.replace(f"test = {json.dumps(SUITE)}", 'test = "no-such-tests --all"')

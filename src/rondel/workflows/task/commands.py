@@ -313,6 +313,12 @@ def _one_leaf(project: Project, ref: SessionRef, state: State, task_id: str) -> 
 )
 @click.option("--agent", help="The agent, by name; otherwise chosen by type and title.")
 @click.option("--parent", metavar="ID", help="Make it a subtask of this task.")
+@click.option(
+    "--id",
+    "wanted",
+    metavar="ID",
+    help="Its id, for a task whose file was lost: others wait for that id, and work done under it counts.",
+)
 @session_option
 @json_option
 def add(
@@ -324,6 +330,7 @@ def add(
     kind: str,
     agent: str | None,
     parent: str | None,
+    wanted: str | None,
     session: str | None,
     as_json: bool,
 ) -> None:
@@ -342,6 +349,7 @@ def add(
         focus_paths=focus,
         acceptance=acceptance,
         depends_on=depends_on,
+        wanted=wanted,
     )
     _redraw(project, ref)
     if as_json:

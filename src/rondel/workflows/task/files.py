@@ -196,14 +196,18 @@ def add(
     focus_paths: Sequence[str] = (),
     acceptance: Sequence[str] = (),
     depends_on: Sequence[str] = (),
+    wanted: str | None = None,
 ) -> str:
-    """A new task under the next free id; nobody else gets the same one."""
+    """A new task under the next free id, or the one that is `wanted`; nobody else gets the same one."""
     title = " ".join(title.split())
     state = state_of(root, ref)
+    if wanted is not None:
+        _check_id(state, wanted, parent)
+        parent = ids.parent_of(wanted)
     _check_new(state, title, parent, focus_paths, depends_on)
     taken = set(state.names)
     for _ in range(TRIES):
-        task_id = ids.next_sub(parent, taken) if parent else ids.next_main(taken)
+        task_id = wanted or (ids.next_sub(parent, taken) if parent else ids.next_main(taken))
         body = new_task(
             task_id,
             title,
@@ -222,8 +226,22 @@ def add(
                 above = state.tasks[parent]
                 _edit(root / ref.folder, above.file, _as_container(above.inner))
             return task_id
+        if wanted is not None:
+            raise UsageError(f"there is a task {wanted} already")
         taken.add(task_id)
     raise RondelError(f"no free id among {len(taken)} tasks")
+
+
+def _check_id(state: State, wanted: str, parent: str | None) -> None:
+    if not ids.is_well_formed(wanted):
+        raise UsageError(f"--id {wanted!r} is no id of a task; they are IMPL-1, IMPL-2, IMPL-2.1")
+    if parent is not None and parent != ids.parent_of(wanted):
+        raise UsageError(f"{wanted} is no subtask of {parent}; leave out --parent, the id says it")
+    found = ids.finder([*state.tasks, *state.unread])(wanted)
+    if found is not None and found in state.unread:
+        raise UsageError(f"{state.unread[found]} is there and cannot be read; remove it first")
+    if found is not None:
+        raise UsageError(f"there is a task {found} already")
 
 
 def _check_new(

@@ -137,10 +137,13 @@ def _next_run(state: State) -> str:
 
 def problems(state: State) -> Iterable[Problem]:
     """Everything that the files show and should not."""
-    for file in state.unread.values():
+    for task_id, file in state.unread.items():
         words = f"{file} cannot be read: it is not a JSON object"
+        same_id = ("--id", task_id) if ids.is_well_formed(task_id) else ()
+        add = command_line("task", "add", OWN_WORDS, *same_id)
         repair = (
-            "put back what `git log -- .workflow` or an editor has of it, or remove it and add the task again"
+            "put back what `git log -- .workflow` or an editor has of it, or remove it and add the task "
+            f"again: `{add}`"
         )
         yield Problem("task-unreadable", file, words, repair)
     yield from _of_session(state)
