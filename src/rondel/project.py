@@ -26,7 +26,7 @@ from rondel.agents import roster
 from rondel.agents.base import Agent, AgentSettings
 from rondel.agents.words import by_no_link, pinned, pinned_words, run_in
 from rondel.agents.workers import Workers
-from rondel.engine import control
+from rondel.engine import control, kept
 from rondel.engine.adoption import adopt, claims
 from rondel.engine.branch import Loss, loss_of, move_onto, own_branch, see_branch
 from rondel.engine.driver import View
@@ -609,12 +609,29 @@ class Project:
             refs = {ref.name: ref for ref in self.sessions(name)} if repair else {}
             repairs = partial(self._may_repair, refs) if repair else _repairs_nothing
             found += self.workflow(name).doctor(str(self.root), repair=repairs)
+        found += [
+            (ref.name, problem)
+            for ref, summary in self.survey()
+            if summary.status is Status.DAMAGED
+            for problem in self._damaged(ref, repair=repair)
+        ]
         known = {(s, p.rule, p.file) for s, p in found}
         for ref, summary in self.survey():
             for problem in summary.problems:
                 if (ref.name, problem.rule, problem.file) not in known:
                     found.append((ref.name, problem))
         return found
+
+    def _damaged(self, ref: SessionRef, *, repair: bool) -> list[Problem]:
+        """The documents of a session that its last run left whole, and that cannot be read now."""
+        if not self.is_known(ref):
+            return []
+        good = kept.last_good(self.runtime(ref), files.safe_join(self.root, ref.folder), ref.beside)
+        found = list(kept.damaged(good, repair=False))
+        if not found or not repair:
+            return found
+        with self.hold(ref):
+            return list(kept.damaged(good, repair=True))
 
     def _may_repair(self, refs: Mapping[str, SessionRef], name: str) -> bool:
         """Whether what is wrong with a session may be repaired: it is the person's, or gone."""
