@@ -340,3 +340,17 @@ def test_a_session_that_is_taken_up_again_misses_no_word_that_it_is_over(root):
     assert json.loads(rondel(root, "status", "WFS-one", "--json"))["sessions"][0]["status"] != "completed"
     (kept,) = (root / ".workflow/WFS-one/.rondel/aside").glob("*end.json*")
     assert json.loads(kept.read_text())["answer"] == "complete"
+
+
+def test_an_answer_that_came_after_something_else_was_asked_is_named(root):
+    (root / "rondel.toml").write_text('[roles]\ndefault = "manual"\n')
+    rondel(root, "task", "start", "One")
+    said = rondel(root, "task", "plan", "do x", code=3)
+    answer = root / ".workflow/WFS-one/.rondel/manual/proposals.1-plan.json.response.md"
+    assert answer.name in said
+    rondel(root, "task", "add", "Other")
+    assert "change the files in " in rondel(root, "task", "run", code=3)
+    assert "answer-not-taken" not in rondel(root, "doctor")
+    answer.write_text(PLAN)
+    assert "answer-not-taken" in rondel(root, "doctor", code=1)
+    assert "was not taken" in rondel(root, "status", "WFS-one")

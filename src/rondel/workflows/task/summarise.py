@@ -147,12 +147,27 @@ def problems(state: State) -> Iterable[Problem]:
         )
         yield Problem("task-unreadable", file, words, repair)
     yield from _of_session(state)
+    yield from _not_taken(state)
     for task_id in state.claimed(Claim.FOREIGN):
         yield _foreign(state.tasks[task_id])
     for one in state.violations:
         yield Problem(one.rule, one.file, one.message)
     for task in state.tasks.values():
         yield from _of_task(state, task)
+
+
+def _not_taken(state: State) -> Iterable[Problem]:
+    """Answers that a person wrote for a plan, when something else had been asked for since."""
+    asked = layout.proposal_file(state.request.number, state.request.kind, state.request.task_id)
+    for name in sorted(state.files.names(layout.MANUAL)):
+        stem = name.removesuffix(layout.RESPONSE).removeprefix("proposals.")
+        if not name.startswith("proposals.") or not name.endswith(layout.RESPONSE):
+            continue
+        if stem not in state.proposals and not asked.endswith(f"/{stem}"):
+            words = "this answer was not taken: something else was asked for before it was there"
+            anew = command_line("task", "plan", OWN_WORDS)
+            repair = f"`{anew}` asks again and names the file for it; remove this one when you do not need it"
+            yield Problem("answer-not-taken", f"{layout.MANUAL}/{name}", words, repair, loud=True)
 
 
 def _of_session(state: State) -> Iterable[Problem]:
