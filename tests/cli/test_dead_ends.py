@@ -469,7 +469,8 @@ def test_a_test_command_that_is_not_there_is_the_settings_fault_and_costs_nothin
         world.rondel("feature", "implement", "001-add-it", "--yes")
     said, asked = world.said, world.asked
     assert said.code == 6
-    assert re.search(r"\[project\] (test|checks \(or test\)) of the settings names a command", said.err), said
+    assert "`no-such-tests --all` cannot be run here" in said.err, said
+    assert re.search(r"\[project\] (test|checks \(or test\)) of the settings names it", said.err), said
     assert "status 127" not in said.err
     assert world.type(world.next).code == 6
     assert world.asked == asked, "typed before it is corrected, nobody is asked"
@@ -487,7 +488,8 @@ def test_verification_needs_a_test_command_that_is_there(world):
     world.configure(settings=WRONG_TEST)
     said = world.rondel("feature", "verify", "001-add-it")
     assert (said.code, world.asked) == (6, asked), said
-    assert "[project] test of the settings names a command that cannot be run here" in said.err
+    assert "`no-such-tests --all` cannot be run here" in said.err
+    assert "[project] test of the settings names it" in said.err
     world.configure()
     leads_on(world)
 

@@ -241,7 +241,7 @@ class Workspaces:
         def complaint() -> str | None:
             ran = self._shell(checks, path) if checks else Ran(ok=True, output="")
             if ran.status in NOT_RUN:
-                raise no_command("[project] checks (or test)", ran.output)
+                raise no_command("[project] checks (or test)", checks or "", ran.output)
             return None if ran.ok else ran.output
 
         with self._trees.locked("integrate"):
