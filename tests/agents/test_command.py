@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rondel.agents.base import AgentSettings, Beat, Clocks
 from rondel.agents.command import CommandAgent, _Said
+from rondel.agents.words import pinned
 from rondel.errors import ConfigError
 from rondel.model.actions import Access
 from rondel.model.outcomes import Ended, Usage
@@ -235,6 +236,22 @@ def test_no_module_comes_from_the_working_copy(tmp_path):
     assert "No module is taken from the working copy" in reply.error
     (own / "myrev.py").write_text("print('mine')")
     assert ask(agent(*words, env={"PYTHONPATH": str(own)}), request(tmp_path)).text == "mine\n"
+
+
+@pytest.mark.parametrize("named", ["agent.py", "~/.config/rondel/agent.py", "{home}/.config/rondel/agent.py"])
+@pytest.mark.parametrize("line", [False, True])
+def test_a_script_beside_the_settings_is_shown_however_it_is_named(tmp_path, monkeypatch, named, line):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = tmp_path / ".config/rondel"
+    settings.mkdir(parents=True)
+    (settings / "agent.py").write_text("print('here')\n")
+    (tmp_path / "other.py").write_text("print('here')\n")
+    for name, place in ((named, settings / "agent.py"), ("~/other.py", None), ("~root/agent.py", None)):
+        words = ("python3", name.format(home=tmp_path))
+        command, scripts = pinned((" ".join(words),) if line else words, settings)
+        assert scripts == ((place,) if place else ())
+        if place:
+            assert " ".join(command) == f"python3 {place}"
 
 
 def test_a_script_finds_the_modules_beside_it(tmp_path):

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -17,6 +18,7 @@ from rondel.agents.manual import ManualAgent
 from rondel.agents.mock import MockAgent
 from rondel.agents.roster import build, detect, kinds
 from rondel.errors import ConfigError, UnsafePath
+from rondel.model.actions import Access
 from rondel.model.outcomes import Ended, Usage
 from rondel.testing.conformance import ask, request
 
@@ -31,6 +33,13 @@ def test_a_person_is_told_both_files(tmp_path):
     assert "manual/prompt.md" in reply.error
     assert "manual/response.md" in reply.error
     assert (tmp_path / "manual" / "prompt.md").read_text() == "Please review."
+
+
+def test_a_person_who_edits_is_told_the_working_copy(tmp_path):
+    asked = request(tmp_path, "Please change it.")
+    assert str(asked.cwd) not in ask(manual(tmp_path), asked).error
+    edits = replace(asked, access=Access.WRITE)
+    assert f"change the files in {asked.cwd}" in ask(manual(tmp_path), edits).error
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "Please review.", "\ufeffPlease review.\n"])

@@ -208,7 +208,7 @@ def test_a_session_whose_run_time_files_were_deleted_goes_on(world):
     assert world.type(command).code in (0, 3), world.said
 
 
-@of("cycle", "task")
+@of("cycle", "task", "feature", "generate")
 def test_a_damaged_document_leads_to_the_doctor_and_from_there_on(world):
     world.answer(BROKEN)
     world.begin()
@@ -222,12 +222,6 @@ def test_a_damaged_document_leads_to_the_doctor_and_from_there_on(world):
         if said.code in (0, 3) or not said.commands:
             break
         said = world.type(world.next)
-    if world.workflow in ("feature", "generate"):  # nothing is known that it could be rebuilt from
-        assert f"{world.session.relative_to(world.root)}/{path.name}" in world.rondel("resume", name).err
-        path.write_text(text)
-        said = world.rondel("resume", name)
-        if said.code == 1:
-            said = world.type(world.next)
     assert said.code in (0, 3), said
 
 
@@ -443,6 +437,24 @@ def test_a_task_file_that_cannot_be_read_holds_up_only_what_depends_on_it(world)
     assert world.asked == 3
 
 
+@of("task", every=("task",))
+def test_a_task_whose_file_was_lost_is_added_again_under_the_id_that_others_wait_for(world):
+    world.rondel(*BEGIN["task"][0])
+    for words in (("First",), ("Second", "--depends-on", "IMPL-1")):
+        world.rondel("task", "add", *words)
+    path = world.session / ".task/IMPL-1.json"
+    path.write_text('{"a')
+    said = world.rondel("doctor")
+    again = re.search(r'`rondel task add "…" --id (IMPL-1)`', said.out + said.err)
+    assert again is not None, said
+    assert "remove it first" in world.rondel("task", "add", "First", "--id", "IMPL-1").err
+    path.unlink()
+    assert world.rondel("task", "add", "First", "--id", "IMPL-1").out.strip() == "IMPL-1"
+    assert "already" in world.rondel("task", "add", "First", "--id", "IMPL-001").err
+    assert world.rondel("task", "run").code == 0
+    assert world.asked == 2
+
+
 # -- settings ----------------------------------------------------------------------------------
 
 WRONG_TEST = SETTINGS.replace(f"test = {json.dumps(SUITE)}", 'test = "no-such-tests --all"')
@@ -457,7 +469,8 @@ def test_a_test_command_that_is_not_there_is_the_settings_fault_and_costs_nothin
         world.rondel("feature", "implement", "001-add-it", "--yes")
     said, asked = world.said, world.asked
     assert said.code == 6
-    assert re.search(r"\[project\] (test|checks \(or test\)) of the settings names a command", said.err), said
+    assert "`no-such-tests --all` cannot be run here" in said.err, said
+    assert re.search(r"\[project\] (test|checks \(or test\)) of the settings names it", said.err), said
     assert "status 127" not in said.err
     assert world.type(world.next).code == 6
     assert world.asked == asked, "typed before it is corrected, nobody is asked"
@@ -475,7 +488,8 @@ def test_verification_needs_a_test_command_that_is_there(world):
     world.configure(settings=WRONG_TEST)
     said = world.rondel("feature", "verify", "001-add-it")
     assert (said.code, world.asked) == (6, asked), said
-    assert "[project] test of the settings names a command that cannot be run here" in said.err
+    assert "`no-such-tests --all` cannot be run here" in said.err
+    assert "[project] test of the settings names it" in said.err
     world.configure()
     leads_on(world)
 

@@ -58,7 +58,7 @@ def test_a_phase_that_is_skipped_is_a_warning_and_goes_on_without_a_terminal(roo
     done = feature(root, "specify")
     assert done.returncode == 0
     assert "skips brainstorm" in done.stderr
-    assert "feature:001-add: nothing more is due" in done.stderr, "a phase that is complete is not idle"
+    assert "feature:001-add: this run is done" in done.stderr, "a phase that is complete is not idle"
     assert "idle" not in done.stderr
     assert done.stdout == "specify: Phase complete (1 iterations)\n"
 

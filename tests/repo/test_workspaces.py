@@ -341,6 +341,25 @@ def test_a_shared_worktree_that_git_cannot_hold_stays_when_it_is_over(repo, spac
     assert (path / "made/a.txt").exists()
 
 
+@pytest.mark.parametrize("init", [False, True])
+def test_files_in_a_submodule_stay_in_their_worktree_when_it_is_over(repo, spaces, tmp_path, init):
+    local = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
+    git(repo, *local, "add", str(make_repo(tmp_path / "other")), "sub")
+    add(repo, {}, "a submodule")
+    path = spaces.write(SESSION, "x", "main", shared=True)
+    if init:
+        git(path, *local, "update", "--init")
+    (path / "sub/new.txt").write_text("by the agent\n")
+    os.utime(path.with_name(f"{path.name}.json"), (0, 0))  # nobody used it for long
+    spaces.sweep()
+    spaces.sweep(lambda _session, _key: True)
+    assert (path / "sub/new.txt").read_text() == "by the agent\n"
+    assert spaces.write(SESSION, "x", "main", shared=True) == path
+    assert not (path / "sub/new.txt").exists(), "another try does not begin with it"
+    (aside,) = path.parent.glob(f"{path.name}.kept-*")
+    assert (aside / "sub/new.txt").read_text() == "by the agent\n"
+
+
 def test_a_submodule_is_left_alone(repo, spaces, tmp_path):
     other = make_repo(tmp_path / "other")
     git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "sub")

@@ -56,6 +56,16 @@ def test_a_damaged_state_json_is_reported_and_reconstructed(damage):
     assert Review().document(state)["current_phase"] == "complete"
 
 
+@pytest.mark.parametrize("damage", ["{", "[1]"])
+def test_a_damaged_round_meta_json_is_named(damage):
+    files = {"rounds/round-1/final.md": "x", "rounds/round-1/round-meta.json": damage}
+    state = read(files, current_phase="complete", phase_number=8)
+    assert [(p.rule, p.file) for p in problems_in(state)] == [
+        ("meta-damaged", "rounds/round-1/round-meta.json")
+    ]
+    assert rules(read({**files, "rounds/round-1/round-meta.json": "{}"}, current_phase="complete")) == []
+
+
 def test_a_damaged_state_json_is_put_aside_and_written_anew():
     state = read({"rounds/round-1/final.md": "x", "state.json": "{"}, with_state=False)
     (due,) = steps(state)

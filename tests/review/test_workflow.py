@@ -372,6 +372,20 @@ def test_a_lead_that_fails_is_replaced_by_code_and_that_is_said(feature):
     assert "the lead's synthesis is missing" in final
 
 
+def test_a_lead_that_failed_is_asked_again_with_the_reviewers_that_did(feature):
+    def dead(_):
+        return Reply(Ended.FAILED, error="no such model")
+
+    run_review(feature, panel(failing("principal-2", "quality-1", "quality-2"), guidance=dead))
+    second = panel(by_type())
+    report, state = run_review(feature, second)
+    assert report.exit_code == 0
+    assert sum("guidance" in action for action in second.actions) == 1
+    assert "Look at the sign." in state.files.text("context.md")
+    assert all("Look at the sign." in r.prompt for r in second.seen if "/reviews/" in r.action)
+    assert "the lead's guidance is missing" not in state.files.text(state.at.final)
+
+
 def test_a_debater_or_a_refuter_that_fails_stops_nothing(feature):
     def dead(_):
         return Reply(Ended.FAILED, error="no such model")

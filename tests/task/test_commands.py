@@ -306,3 +306,51 @@ def test_status_names_what_was_completed_by_nobody_here(root):
     ]
     assert shown["progress"] == {"done": 0, "total": 1}
     assert shown["state"]["tasks"][0]["completed_elsewhere"] is True
+
+
+@pytest.mark.parametrize("named", [("IMPL-1",), ()])
+def test_what_a_task_wrote_into_a_submodule_stays_where_it_is_named_and_is_taken_once_it_is_moved(
+    root, named, tmp_path
+):
+    sub = repository(tmp_path / "sub")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(sub), "sub")
+    rules = [{"role": "task.*", "files": {"sub/new.txt": "hard work\n"}, "reply": REPORT}]
+    (root / "mock.json").write_text(json.dumps({"rules": rules}))
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a submodule")
+    rondel(root, "task", "start", "T")
+    rondel(root, "task", "add", "A")
+    rondel(root, "task", "run", code=1)
+    error = json.loads((root / ".workflow/WFS-t/.task/IMPL-1.json").read_text())["meta"]["error"]
+    tree = Path(error.rpartition(" is in ")[2].rstrip("."))
+    assert (tree / "sub/new.txt").read_text() == "hard work\n"
+    (tree / "sub/new.txt").rename(tree / "moved.txt")
+    (root / "mock.json").write_text(json.dumps({"rules": []}))
+    rondel(root, "task", "run", *named)
+    assert git(root, "show", "HEAD:moved.txt") == "hard work"
+
+
+def test_a_session_that_is_taken_up_again_misses_no_word_that_it_is_over(root):
+    rondel(root, "task", "start", "One")
+    rondel(root, "task", "add", "A")
+    rondel(root, "task", "complete")
+    assert json.loads(rondel(root, "status", "WFS-one", "--json"))["sessions"][0]["status"] == "completed"
+    rondel(root, "task", "switch", "WFS-one")
+    assert "decision-removed" not in rondel(root, "doctor")
+    assert json.loads(rondel(root, "status", "WFS-one", "--json"))["sessions"][0]["status"] != "completed"
+    (kept,) = (root / ".workflow/WFS-one/.rondel/aside").glob("*end.json*")
+    assert json.loads(kept.read_text())["answer"] == "complete"
+
+
+def test_an_answer_that_came_after_something_else_was_asked_is_named(root):
+    (root / "rondel.toml").write_text('[roles]\ndefault = "manual"\n')
+    rondel(root, "task", "start", "One")
+    said = rondel(root, "task", "plan", "do x", code=3)
+    answer = root / ".workflow/WFS-one/.rondel/manual/proposals.1-plan.json.response.md"
+    assert answer.name in said
+    rondel(root, "task", "add", "Other")
+    assert "change the files in " in rondel(root, "task", "run", code=3)
+    assert "answer-not-taken" not in rondel(root, "doctor")
+    answer.write_text(PLAN)
+    assert "answer-not-taken" in rondel(root, "doctor", code=1)
+    assert "was not taken" in rondel(root, "status", "WFS-one")

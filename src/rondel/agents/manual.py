@@ -10,6 +10,7 @@ from typing_extensions import override
 from rondel import paths
 from rondel.agents.base import Agent, AgentSettings, Beat, Reply, Request
 from rondel.errors import RondelError
+from rondel.model.actions import Access
 from rondel.model.outcomes import Ended
 
 REPLY_MAX = 20_000_000
@@ -39,7 +40,8 @@ class ManualAgent(Agent):
             raise RondelError(f"{e.filename}: {e.strerror}") from e
         if not text.strip() or text.strip() == request.prompt.strip():
             prompt, reply = self._short(prompt_file), self._short(reply_file)
-            return Reply(Ended.WAITING, error=f"write the answer to {prompt} into {reply}, then go on")
+            work = f"change the files in {request.cwd}, " if request.access is Access.WRITE else ""
+            return Reply(Ended.WAITING, error=f"{work}write the answer to {prompt} into {reply}, then go on")
         return Reply(Ended.DONE, text=text)
 
     @override

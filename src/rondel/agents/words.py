@@ -22,7 +22,8 @@ _PREFIXES = re.compile(
 )
 _IN_SHELL = re.compile(r"-\w*c")
 _IN_PYTHON = re.compile(r"-\w*[mc]")
-_NOT_PLAIN = re.compile(r"[^\w./+@%,:=;|&()\s-]|\b(cd|pushd|popd)\b")  # where words may mean something else
+# Where words may mean something else; `~/` at the beginning of one does not.
+_NOT_PLAIN = re.compile(r"[^\w./+@%,:=;|&()\s~-]|(?<=\S)~|~(?!/)|\b(cd|pushd|popd)\b")
 
 IsThere = Callable[[str], bool]
 
@@ -78,8 +79,8 @@ def pinned(words: tuple[str, ...], beside: Path | None) -> Pinned:
 def pinned_words(words: tuple[str, ...], beside: Path | None) -> Pinned:
     """A list of words, of which the first that names a file beside the settings is that file."""
     for n, word in enumerate(words):
-        if beside is not None and _is_in(beside, word):
-            place = (beside / word).absolute()
+        place = _beside(beside, word) if beside is not None else None
+        if place is not None:
             return (*words[:n], str(place), *words[n + 1 :]), (place,)
     return words, ()
 
@@ -92,12 +93,22 @@ def _pinned_line(line: str, beside: Path | None) -> Pinned:
     if beside is None:
         return (line,), ()
     odd = _NOT_PLAIN.search(line)
-    found = ran(line, lambda word: _is_in(beside, word)).files
+    found = ran(line, lambda word: _beside(beside, word) is not None).files
     plain = [token for token in found if odd is None or token.end() <= odd.start()]
-    for token in reversed(plain):
-        quoted = shlex.quote(str((beside / token[0]).absolute()))
-        line = f"{line[: token.start()]}{quoted}{line[token.end() :]}"
-    return (line,), tuple((beside / token[0]).absolute() for token in plain)
+    places = [(token, place) for token in plain if (place := _beside(beside, token[0])) is not None]
+    for token, place in reversed(places):
+        line = f"{line[: token.start()]}{shlex.quote(str(place))}{line[token.end() :]}"
+    return (line,), tuple(place for _, place in places)
+
+
+def _beside(folder: Path, word: str) -> Path | None:
+    """The file beside the settings that a word names: from there, by its whole path, or by `~/`."""
+    above = folder.absolute()
+    whole = Path(word).expanduser() if word.startswith("~/") else Path(word)
+    if whole.is_absolute() and not whole.is_relative_to(above):
+        return None
+    name = str(whole.relative_to(above)) if whole.is_absolute() else word
+    return (above / name).absolute() if _is_in(above, name) else None
 
 
 def by_no_link(files: Iterable[Path], beside: Path | None) -> tuple[str, ...]:

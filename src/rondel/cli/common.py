@@ -319,7 +319,9 @@ def _say_who_works(project: Project, ref: SessionRef) -> None:
 
 def _say_report(ref: SessionRef, report: Report, command: str) -> None:
     lines = report.details or ((report.message,) if report.message and report.message != command else ())
-    how = "nothing more is due" if report.stopped is Stopped.IDLE else report.stopped.value
+    how = report.stopped.value
+    if report.stopped is Stopped.IDLE:
+        how = "this run is done" if command else "nothing more is due"
     say(f"{ref.name}: {how}", *lines)
     if command:
         say(f"  next: {command}")

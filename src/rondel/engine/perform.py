@@ -537,7 +537,7 @@ class Performer(Generic[S]):
         """The failure of a command with another status than 0, in its own words."""
         words = runner.printable(_read(spool / "err")[-TAIL:].strip() or outcome.text[-TAIL:].strip())
         if run.setting and outcome.exit_code in NOT_RUN and not outcome.files:
-            raise no_command(run.setting, words)
+            raise no_command(run.setting, run.command, words)
         if self._tools.box and (more := hint(words, "none" if run.closed else self._tools.box.network)):
             words = f"{words}\n{more}"
         return replace(outcome, ended=Ended.FAILED, error=f"status {outcome.exit_code}: {words}")

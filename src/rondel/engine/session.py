@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from rondel import paths
+from rondel.engine import kept
 from rondel.engine.ledger import Ledger
 from rondel.engine.lost import identity_in_commits
 from rondel.errors import LostLease, NeedsConsent, NewerFile, RondelError
@@ -224,7 +225,9 @@ class Session(Generic[S]):
         self._fixed = frozenset(_ours(self.files))
 
     def let_go(self) -> None:
-        """The driver is at its end: hold no file open."""
+        """The driver is at its end: hold no file open, and leave what the documents are."""
+        if self._committed is not None and not self._damaged:
+            kept.leave(self.run, self._committed)
         self.journal.close()
         self._written.close()
 
@@ -292,8 +295,8 @@ class Session(Generic[S]):
     def say_restored(self) -> None:
         """Say what was put aside or put back since, by whomever."""
         for one in ours.restored_in(b"".join(line for record in self._records for line in record.news())):
-            kept = f"; what was there is in {one.aside}" if one.aside else ""
-            self._say("restored", {"file": one.path, "why": one.why, "aside": kept})
+            where = f"; what was there is in {one.aside}" if one.aside else ""
+            self._say("restored", {"file": one.path, "why": one.why, "aside": where})
 
     def _heal(self, changes: Sequence[Change], refused: str = "") -> bool:
         """Read the documents that are to be changed; whether one had to be put back.

@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rondel.errors import MachineTrouble
@@ -58,11 +59,13 @@ def trouble_said(words: str) -> str | None:
 NOT_RUN = (126, 127)  # a shell's status for a command that cannot be executed, or is not there
 
 
-def no_command(setting: str, words: str) -> MachineTrouble:
-    """A setting names a command that this machine cannot run, which says nothing about any code."""
+def no_command(setting: str, command: Sequence[str], words: str) -> MachineTrouble:
+    """A setting, or a file of the repository, names a command that cannot be run."""
     said = (words.strip().splitlines() or ["it cannot be executed"])[-1]
-    why = f"names a command that cannot be run here ({said}); correct it, then go on"
-    return MachineTrouble(f"{setting} of the settings {why}")
+    whole = command if isinstance(command, str) else shlex.join(command)
+    line = (whole.strip().splitlines() or [""])[-1]  # what comes before it makes room for its results
+    where = f"{setting} of the settings names it, or where that is not set, the repository's own files do"
+    return MachineTrouble(f"`{line}` cannot be run here ({said}): {where}; correct it, then go on")
 
 
 @contextmanager

@@ -455,7 +455,7 @@ class Project:
 
         In a foreign session nothing is repaired before it is adopted.
         """
-        return self.views.doctor(self._may_repair, repair=repair)
+        return self.views.doctor(self._may_repair, self.hold, repair=repair)
 
     def _may_repair(self, refs: Mapping[str, SessionRef], name: str, /, *files: str) -> bool:
         """Whether what is wrong with a session may be repaired: it is the person's, or gone."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rondel import paths
+from rondel.engine import kept
 from rondel.engine.branch import Loss, loss_of
 from rondel.engine.explain import Origin, explain
 from rondel.engine.lost import lost
@@ -31,7 +32,7 @@ from rondel.repo.worktrees import Worktrees
 from rondel.store import ours
 from rondel.store.changes import Written
 from rondel.store.lease import NAME as LEASE
-from rondel.store.lease import Holder, holder
+from rondel.store.lease import Holder, Lease, holder
 from rondel.store.ours import OLD_RUN, RECORD, RESTORED
 from rondel.store.snapshot import DiskSnapshot
 from rondel.trust.doubts import WRITTEN_MEANWHILE, Doubts
@@ -266,17 +267,36 @@ class Views:
 
     # -- what is wrong ----------------------------------------------------------------------------
 
-    def doctor(self, may_repair: Callable[..., bool], *, repair: bool) -> list[tuple[str, Problem]]:
+    def doctor(
+        self, may_repair: Callable[..., bool], hold: Callable[[SessionRef], Lease], *, repair: bool
+    ) -> list[tuple[str, Problem]]:
         """What is wrong, each with its session; with `repair`, after repairing what can be repaired."""
         found = [("", problem) for problem in (*self.cut_moves(repair=repair), *self._left(repair=repair))]
         for name in self._repository.workflow_names():
             refs = {ref.name: ref for ref in self._repository.sessions(name)} if repair else {}
             repairs = partial(may_repair, refs) if repair else _repairs_nothing
             found += self._workflow(name).doctor(str(self._repository.root), repair=repairs)
+        found += [
+            (ref.name, problem)
+            for ref, summary in self.survey()
+            if summary.status is Status.DAMAGED and self._repository.is_known(ref)
+            for problem in self._damaged(ref, hold, repair=repair)
+        ]
         known = {(s, p.rule, p.file) for s, p in found}
         for ref, summary in self.survey():
             found += [(ref.name, p) for p in summary.problems if (ref.name, p.rule, p.file) not in known]
         return found
+
+    def _damaged(
+        self, ref: SessionRef, hold: Callable[[SessionRef], Lease], *, repair: bool
+    ) -> list[Problem]:
+        """The documents of a session that its last run left whole, and that cannot be read now."""
+        good = kept.last_good(self.runtime(ref), self._repository.folder(ref), ref.beside)
+        found = list(kept.damaged(good, repair=False))
+        if not found or not repair:
+            return found
+        with hold(ref):
+            return list(kept.damaged(good, repair=True))
 
     def _left(self, *, repair: bool) -> Iterator[Problem]:
         """Runtimes of sessions whose folders are gone."""

@@ -140,7 +140,7 @@ class Workspaces:
     def _usable(self, path: Path, mark: Mark, commit: str, *, keep: bool) -> bool:
         git = self._trees.in_tree(path, mark)
         if not keep:
-            if mark.base != commit or not self._trees.is_at(git, mark, commit):
+            if mark.base != commit or not self._is_untouched(path, mark):
                 return False
             clone.make(self._trees, path, mark)
             return True
@@ -151,6 +151,11 @@ class Workspaces:
         elif not clone.is_there(path):
             clone.make(self._trees, path, mark)
         return True
+
+    def _is_untouched(self, path: Path, mark: Mark) -> bool:
+        """Whether a worktree is as it was at its start, also in the folders of its submodules."""
+        git = self._trees.in_tree(path, mark)
+        return self._trees.is_at(git, mark, mark.base) and edits.uncommitted(path, git) is None
 
     def _keep(self, path: Path, mark: Mark) -> bool:
         """Before a worktree goes: a ref to whatever differs from its base. False: git cannot hold it all.
@@ -171,6 +176,8 @@ class Workspaces:
     def _snapshot(self, path: Path, mark: Mark) -> str:
         """A commit that holds everything in a worktree."""
         git = self._trees.in_tree(path, mark)
+        if (lost := edits.uncommitted(path, git)) is not None:
+            raise GitError(lost)
         staged = edits.stage(self._trees, path, mark)
         if isinstance(staged, Unusable):
             raise GitError(staged.problem)
@@ -234,7 +241,7 @@ class Workspaces:
         def complaint() -> str | None:
             ran = self._shell(checks, path) if checks else Ran(ok=True, output="")
             if ran.status in NOT_RUN:
-                raise no_command("[project] checks (or test)", ran.output)
+                raise no_command("[project] checks (or test)", checks or "", ran.output)
             return None if ran.ok else ran.output
 
         with self._trees.locked("integrate"):
@@ -321,8 +328,7 @@ class Workspaces:
         if not self._is_old(path):
             return None
         is_reader = path.parent.name == "read"
-        git = self._trees.in_tree(path, mark)
-        holds_nothing = is_reader or not mark.ready or self._trees.is_at(git, mark, mark.base)
+        holds_nothing = is_reader or not mark.ready or self._is_untouched(path, mark)
         return self._remove if holds_nothing else None
 
     def _put_aside(self, path: Path) -> None:

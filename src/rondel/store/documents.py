@@ -166,6 +166,18 @@ class Committed:
         """What the document was last."""
         return self._good.get(path, b"")
 
+    def texts(self) -> dict[str, str]:
+        """What the workflow's own documents were last: no logs, and nothing of ours."""
+        own = ((p, d) for p, d in self._good.items() if not p.endswith(LOG) and not p.startswith(".rondel/"))
+        return {path: data.decode(errors="replace") for path, data in own}
+
+    def fault_now(self, path: str) -> str | None:
+        """Why what is at its place now is no state of this document; None when it is one."""
+        try:
+            return self.fault(path, paths.read(self._place(path)))
+        except OSError:
+            return self.fault(path, None)
+
     def holds_something(self, path: str) -> bool:
         """Whether the document was there, with anything in it."""
         return len(self.last(path).strip()) > len(b"{}")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from rondel import paths
@@ -233,11 +234,22 @@ def claim_folder(parent: Path, names: Iterable[str]) -> Path:
             except FileExistsError:
                 tried.append(name)
                 continue
-            disk.current.sync_folder(os.fspath(parent))
+            with whole_or_gone(folder):
+                disk.current.sync_folder(os.fspath(parent))
         return folder
     raise RondelError(
         f"no free name in {os.fspath(parent)!r}; taken: {', '.join(tried[:5]) or 'no name given'}"
     )
+
+
+@contextmanager
+def whole_or_gone(folder: Path) -> Iterator[None]:
+    """Fill a folder that is new. Where that fails (a full disk) it is gone again, and its name is free."""
+    try:
+        yield
+    except Exception:
+        paths.remove_tree(folder, ignore_errors=True)
+        raise
 
 
 def aside(path: Path, to: Path, *, again: bool = True) -> bool:

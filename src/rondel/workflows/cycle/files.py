@@ -164,7 +164,6 @@ def create(
     folder = store.claim_folder(home, (f"{name}{layout.PROGRESS}" for name in names))
     state.cycle_id = folder.name.removesuffix(layout.PROGRESS)
     ref = layout.ref(state.cycle_id)
-    claim(ref)
     asked = {
         "schema_version": 1,
         "kind": "start",
@@ -179,7 +178,9 @@ def create(
         json_file(".rondel/request-1.json", asked),
         Edit(path, lambda there: there or document, log=layout.LOG),
     ]
-    apply_in(root, ref, changes)
+    with store.whole_or_gone(folder):
+        claim(ref)
+        apply_in(root, ref, changes)
     return ref
 
 

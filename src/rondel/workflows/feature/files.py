@@ -129,20 +129,21 @@ def start_feature(
         short = slug(name, fallback="feature")
         folder = files.claim_folder(parent, [f"{number}-{short}"])
     ref = SessionRef("feature", folder.name, f"{layout.FEATURES}/{folder.name}")
-    claim(ref)
-    now = stamp(at or datetime.now(UTC))
-    meta = _new_meta(number, name, short, mode.lower(), now)
-    request: Document = {"command": "start", "title": name, "description": description.strip(), "at": now}
-    files.make_folder(folder / ".rondel")
-    ours.keep_out_of_git(folder / ".rondel")
-    files.write(folder / request_file(1), documents.dump(request))
-    if brainstorm is not None:
-        files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())
-        done: Document = {"started": now, "completed": now, "iterations": 0}
-        meta |= {"phases": {BRAINSTORM: done}, "currentPhase": BRAINSTORM}
-    if meta["mode"] == "hotfix":
-        write_ours(folder, {ARTIFACT_OF[SPECIFY]: _short_spec(name, description)})
-    files.write(folder / layout.META, documents.dump(meta))
+    with files.whole_or_gone(folder):
+        claim(ref)
+        now = stamp(at or datetime.now(UTC))
+        meta = _new_meta(number, name, short, mode.lower(), now)
+        request: Document = {"command": "start", "title": name, "description": description.strip(), "at": now}
+        files.make_folder(folder / ".rondel")
+        ours.keep_out_of_git(folder / ".rondel")
+        files.write(folder / request_file(1), documents.dump(request))
+        if brainstorm is not None:
+            files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())
+            done: Document = {"started": now, "completed": now, "iterations": 0}
+            meta |= {"phases": {BRAINSTORM: done}, "currentPhase": BRAINSTORM}
+        if meta["mode"] == "hotfix":
+            write_ours(folder, {ARTIFACT_OF[SPECIFY]: _short_spec(name, description)})
+        files.write(folder / layout.META, documents.dump(meta))
     return ref
 
 

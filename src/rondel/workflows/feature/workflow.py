@@ -30,7 +30,7 @@ from rondel.model.workflow import (
 )
 from rondel.workflows.feature import layout, place
 from rondel.workflows.feature.files import FeatureOptions, lost, mend, start
-from rondel.workflows.feature.lint import Anomaly
+from rondel.workflows.feature.lint import Anomaly, without_stray_brace
 from rondel.workflows.feature.meta import notes, records, stamped, title, word
 from rondel.workflows.feature.phases import ABANDONED, ARTIFACTS, FINISH, IMPLEMENT, REVIEWED, VERIFY
 from rondel.workflows.feature.read import Request, State, read
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _FOLDER = re.compile(r"\d+-.+")
 REPAIRS = {
-    "invalid-json": "mend it by hand, or `rondel doctor --repair` where one brace is too many",
+    "invalid-json": "mend it by hand",
     "no-phases": "`rondel feature specify` begins to keep them",
     "unknown-status": "set `status` to active, completed or abandoned",
     "completed-without-time": "add `completed` with the time, or set `status` to active",
@@ -181,7 +181,7 @@ class Feature(Workflow[State]):
             total=len(REVIEWED),
             waiting_for=question,
             updated_at=_updated(state.meta),
-            problems=tuple(_problem(a) for a in state.anomalies),
+            problems=tuple(_problem(state, a) for a in state.anomalies),
             next=_next(state, decision),
             state=_shown(state),
             foreign=state.foreign,
@@ -220,8 +220,11 @@ def _updated(meta: Mapping[str, object]) -> datetime | None:
     return max((at for at in map(parse_time, times) if at), default=None)
 
 
-def _problem(anomaly: Anomaly) -> Problem:
-    return Problem(anomaly.rule, layout.META, anomaly.message, REPAIRS.get(anomaly.rule, BY_HAND))
+def _problem(state: State, anomaly: Anomaly) -> Problem:
+    repair = REPAIRS.get(anomaly.rule, BY_HAND)
+    if anomaly.rule == "invalid-json" and without_stray_brace(state.files.data(layout.META) or b""):
+        repair = "one brace is too many: `rondel doctor --repair` takes it away"
+    return Problem(anomaly.rule, layout.META, anomaly.message, repair)
 
 
 def _shown(state: State) -> dict[str, object]:

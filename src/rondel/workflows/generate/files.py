@@ -114,26 +114,28 @@ def create(
     cycles = _cycles(profile, context, options.skip)
     inputs = dict(_inputs(root, context, base or root))
     ref = _new_ref(root, context)
-    claim(ref)
     folder = root / ref.folder
-    _leave_texts(folder / layout.INPUTS, inputs)
-    _leave_texts(folder / layout.SOURCES, sources)
-    now = stamp(at or datetime.now(UTC))
-    session = WorkflowState(
-        session_id=ref.id,
-        profile_name=options.profile,
-        context=context,
-        cycles=cycles,
-        current_cycle_index=next(n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED),
-        metadata={key: value for key in ("dev", "task_id") if (value := getattr(options, key))},
-        created_at=now,
-        updated_at=now,
-    )
-    asked: Document = {"schema_version": 1, "at": now, "auto": options.auto, "parallel": options.parallel}
-    files.make_folder(folder / ".rondel")
-    ours.keep_out_of_git(folder / ".rondel")
-    files.write(folder / request_file(1), store.dump({**asked, **(request or {})}))
-    files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
+    first = next(n for n, c in enumerate(cycles) if c.status is not WorkflowStatus.SKIPPED)
+    with files.whole_or_gone(folder):
+        claim(ref)
+        _leave_texts(folder / layout.INPUTS, inputs)
+        _leave_texts(folder / layout.SOURCES, sources)
+        now = stamp(at or datetime.now(UTC))
+        session = WorkflowState(
+            session_id=ref.id,
+            profile_name=options.profile,
+            context=context,
+            cycles=cycles,
+            current_cycle_index=first,
+            metadata={key: value for key in ("dev", "task_id") if (value := getattr(options, key))},
+            created_at=now,
+            updated_at=now,
+        )
+        asked: Document = {"schema_version": 1, "at": now, "auto": options.auto, "parallel": options.parallel}
+        files.make_folder(folder / ".rondel")
+        ours.keep_out_of_git(folder / ".rondel")
+        files.write(folder / request_file(1), store.dump({**asked, **(request or {})}))
+        files.write(folder / layout.SESSION, store.dump(session.model_dump(mode="json")))
     return ref
 
 

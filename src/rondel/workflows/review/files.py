@@ -201,7 +201,8 @@ def open_round(
             earlier = [s for s in _unfinished(root, pins.branch, owner) if s.ref.folder not in taken]
             state = _about(earlier, pins, look) or state
         if not paths.is_folder(root / state.ref.folder):  # nobody can drive it before we leave the lock
-            opened = _open(opening, state)
+            with files.whole_or_gone(root / state.ref.folder):
+                opened = _open(opening, state)
             return replace(opened, lease=owner.hold(opened.ref) if owner else None)
         if owner is None:
             return _resume_or_open(opening, opening.state(state.ref))

@@ -139,13 +139,25 @@ def _reviewed(at: RoundFiles, name: str, _state: ReviewState, outcome: Outcome) 
 
 
 def ask_again(state: ReviewState) -> Sequence[Change]:
-    """What makes reviewers who did not answer due again, when too few did."""
+    """What makes those who did not answer due again, when too few reviewers did: them, and the lead."""
     if not state.lacks_quorum or state.is_complete:
         return ()
     names = state.files.names(state.at.part("missing"))
     number = 1 + sum(".tried-" in name for name in names)
     paths = [state.at.part(f"missing/{name}.json") for name in state.attendance.missing]
-    return [Aside(path, f"{path}.tried-{number}") for path in paths]
+    old = [Aside(path, f"{path}.tried-{number}") for path in paths]
+    return [*_lead_again(state, number), *old]
+
+
+def _lead_again(state: ReviewState, number: int) -> Iterator[Aside]:
+    """What makes the guidance of a lead who did not answer due again, and the context that shows it."""
+    if not state.has_part("guidance.json"):  # it says why there is none
+        return
+    made = state.files.json(state.at.part("context.json"))
+    if isinstance(made, dict) and made.get("generated") == state.files.digest(layout.CONTEXT):
+        yield Aside(layout.CONTEXT, f"{state.at.part(layout.CONTEXT)}.tried-{number}")
+    for name in ("context.json", "guidance.md", "guidance.json"):
+        yield Aside(state.at.part(name), f"{state.at.part(name)}.tried-{number}")
 
 
 # -- phase 5: one list of findings ---------------------------------------------------------

@@ -288,9 +288,22 @@ def problems_in(state: ReviewState) -> Iterator[Problem]:
     for name in junk_in(state.files, state.round_folders.values()):
         path, message = f"{layout.ROUNDS}/{name}", "it is not a round's folder and not counted"
         yield Problem("not-a-round", path, message, "move it away")
+    yield from _in_meta(state)
     if not state.is_complete and state.lacks_quorum:
         repair = f"`{command_line('resume', state.ref.name)}` asks those who are missing"
         yield Problem("no-quorum", state.at.reviews, quorum_words(state), repair)
+
+
+def _in_meta(state: ReviewState) -> Iterator[Problem]:
+    """Where what the last complete round came to cannot be read."""
+    last = state.last_complete()
+    if last is None or not state.files.exists(last.files.meta):
+        return
+    if not isinstance(state.files.json(last.files.meta), dict):
+        words = "it is not a JSON object: findings are those of final.md, and nothing says who made the round"
+        again = command_line("review", "--again")
+        repair = f"put back what git or an editor has of it, or `{again}` reviews the same change once more"
+        yield Problem("meta-damaged", last.files.meta, words, repair, loud=True)
 
 
 def _in_state_json(state: ReviewState) -> Iterator[Problem]:

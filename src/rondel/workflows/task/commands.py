@@ -38,7 +38,7 @@ from rondel.workflows.task.graph import derived_status
 from rondel.workflows.task.schema import OPEN, TaskStatus, TaskType
 from rondel.workflows.task.state import Complexity, State
 from rondel.workflows.task.validate import DEPENDS_ON
-from rondel.workflows.task.working import declared, reopened, reopened_by_person
+from rondel.workflows.task.working import declared, reopened_by_person, tried_again
 
 TEXT_MAX = 200_000
 
@@ -147,6 +147,13 @@ def switch(name: str) -> None:
         before = files.switch(project.root, ref.id, project.is_known, project.change)
     paused = f"; {before} is paused" if before and before != ref.id else ""
     say(f"{ref.id} is active{paused}")
+
+
+def _switch(project: Project, ref: SessionRef) -> str | None:
+    """Make a session the active one, also one that is over; returns the one that was."""
+    if ended := files.taken_up(project.root, ref.id):
+        project.change(ref, ended)
+    return files.switch(project.root, ref.id, project.is_known)
 
 
 @command.command()
@@ -284,6 +291,12 @@ def _one_leaf(project: Project, ref: SessionRef, state: State, task_id: str) -> 
 )
 @click.option("--agent", help="The agent, by name; otherwise chosen by type and title.")
 @click.option("--parent", metavar="ID", help="Make it a subtask of this task.")
+@click.option(
+    "--id",
+    "wanted",
+    metavar="ID",
+    help="Its id, for a task whose file was lost: others wait for that id, and work done under it counts.",
+)
 @session_option
 @json_option
 def add(title: str, session: str | None, as_json: bool, **asked: Any) -> None:
@@ -400,9 +413,7 @@ def _reopen(project: Project, ref: SessionRef, task_ids: tuple[str, ...]) -> Non
             task = state.tasks[leaf]
             named = state.summary_of(leaf) is not None
             if task.status is TaskStatus.BLOCKED or (task.status is TaskStatus.COMPLETED and not named):
-                project.change(
-                    ref, reopened(state, leaf, project.look.at, f"tried again after: {task.error}")
-                )
+                project.change(ref, tried_again(state, task, project.look.at))
 
 
 def _open_leaves(state: State, task_ids: tuple[str, ...]) -> list[str]:

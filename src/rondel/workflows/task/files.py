@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rondel import paths
 from rondel.errors import DamagedFile, Held, RondelError, UsageError
-from rondel.model.changes import Change, Document, Edit, Write, json_file
+from rondel.model.changes import Aside, Change, Document, Edit, Write, json_file
 from rondel.model.marks import signature
 from rondel.model.names import slug
 from rondel.model.summary import Problem, command_line
@@ -94,11 +94,12 @@ def create(
     name = f"{layout.PREFIX}{slug(topic)}"
     names = [name, *(f"{name}-{n:03d}" for n in range(2, 1000))]
     folder = files.claim_folder(root / layout.HOME, names)
-    claim(reading.ref_of(folder.name))
-    files.make_folder(folder / layout.TASKS)
-    write_ours(folder, views.of_nothing(topic, complexity))
-    begins = Edit(layout.SESSION, lambda _: template(folder.name, topic, complexity))
-    apply_in(root, reading.ref_of(folder.name), [begins])
+    with files.whole_or_gone(folder):
+        claim(reading.ref_of(folder.name))
+        files.make_folder(folder / layout.TASKS)
+        write_ours(folder, views.of_nothing(topic, complexity))
+        begins = Edit(layout.SESSION, lambda _: template(folder.name, topic, complexity))
+        apply_in(root, reading.ref_of(folder.name), [begins])
     switch(root, folder.name, is_known, apply)
     return reading.ref_of(folder.name)
 
@@ -173,16 +174,15 @@ def _move_marker(home: Path, session_id: str) -> str | None:
 
 def _set_status(root: Path, session_id: str, status: SessionStatus, apply: Apply | None) -> None:
     """Note a status; a completed session stays completed unless it is taken up again."""
-    if status is SessionStatus.ACTIVE:
-        _keep(root / layout.HOME / session_id, layout.ENDED, move=True)
 
     def change(body: Document) -> Document:
         if body and (status is SessionStatus.ACTIVE or body.get("status") != SessionStatus.COMPLETED):
             body["status"] = str(status)
         return body
 
+    over = taken_up(root, session_id) if status is SessionStatus.ACTIVE else []
     try:
-        (apply or partial(apply_in, root))(reading.ref_of(session_id), [Edit(layout.SESSION, change)])
+        (apply or partial(apply_in, root))(reading.ref_of(session_id), [*over, Edit(layout.SESSION, change)])
     except DamagedFile:
         return  # the marker says what is active; doctor mends the file
 
@@ -191,6 +191,14 @@ def pause(root: Path, session_id: str, apply: Apply | None = None) -> None:
     """A session that is not the active one any more."""
     _remove_marker(root, session_id)
     _set_status(root, session_id, SessionStatus.PAUSED, apply)
+
+
+def taken_up(root: Path, session_id: str) -> list[Change]:
+    """The person's word that a session is over, where there is one, counts no more: it is kept aside."""
+    folder = root / layout.HOME / session_id
+    if not paths.is_file(folder / layout.ENDED):
+        return []
+    return [Aside(layout.ENDED, ours.free_spot(folder, layout.ENDED, "replaced"))]
 
 
 def complete(root: Path, session_id: str, apply: Apply | None = None) -> None:
@@ -240,14 +248,18 @@ def add(
     acceptance: Sequence[str] = (),
     depends_on: Sequence[str] = (),
     apply: Apply | None = None,
+    wanted: str | None = None,
 ) -> str:
-    """A new task under the next free id; nobody else gets the same one."""
+    """A new task under the next free id, or the one that is `wanted`; nobody else gets the same one."""
     title = " ".join(title.split())
     state = state_of(root, ref)
+    if wanted is not None:
+        _check_id(state, wanted, parent)
+        parent = ids.parent_of(wanted)
     _check_new(state, title, parent, focus_paths, depends_on)
     taken, write = set(state.names), apply or partial(apply_in, root)
     for _ in range(TRIES):
-        task_id = ids.next_sub(parent, taken) if parent else ids.next_main(taken)
+        task_id = wanted or (ids.next_sub(parent, taken) if parent else ids.next_main(taken))
         body = new_task(
             task_id,
             title,
@@ -268,8 +280,22 @@ def add(
                 above = state.tasks[parent]
                 write(ref, [Edit(above.file, _as_container(above.inner))])
             return task_id
+        if wanted is not None:
+            raise UsageError(f"there is a task {wanted} already")
         taken.add(task_id)
     raise RondelError(f"no free id among {len(taken)} tasks")
+
+
+def _check_id(state: State, wanted: str, parent: str | None) -> None:
+    if not ids.is_well_formed(wanted):
+        raise UsageError(f"--id {wanted!r} is no id of a task; they are IMPL-1, IMPL-2, IMPL-2.1")
+    if parent is not None and parent != ids.parent_of(wanted):
+        raise UsageError(f"{wanted} is no subtask of {parent}; leave out --parent, the id says it")
+    found = ids.finder([*state.tasks, *state.unread])(wanted)
+    if found is not None and found in state.unread:
+        raise UsageError(f"{state.unread[found]} is there and cannot be read; remove it first")
+    if found is not None:
+        raise UsageError(f"there is a task {found} already")
 
 
 def _check_new(

@@ -25,6 +25,8 @@ STEPS = f"{PARTS}/steps"
 WORK = f"{PARTS}/work"
 PROPOSALS = f"{PARTS}/proposals"
 REPLACED = f"{PARTS}/replaced"
+MANUAL = ".rondel/manual"  # what a person is asked, and their answers
+RESPONSE = ".response.md"
 ALLOW = f"{DECISIONS}/allow.json"
 ENDED = f"{DECISIONS}/end.json"  # that a person ended the session
 

@@ -137,19 +137,37 @@ def _next_run(state: State) -> str:
 
 def problems(state: State) -> Iterable[Problem]:
     """Everything that the files show and should not."""
-    for file in state.unread.values():
+    for task_id, file in state.unread.items():
         words = f"{file} cannot be read: it is not a JSON object"
+        same_id = ("--id", task_id) if ids.is_well_formed(task_id) else ()
+        add = command_line("task", "add", OWN_WORDS, *same_id)
         repair = (
-            "put back what `git log -- .workflow` or an editor has of it, or remove it and add the task again"
+            "put back what `git log -- .workflow` or an editor has of it, or remove it and add the task "
+            f"again: `{add}`"
         )
         yield Problem("task-unreadable", file, words, repair)
     yield from _of_session(state)
+    yield from _not_taken(state)
     for task_id in state.claimed(Claim.FOREIGN):
         yield _foreign(state.tasks[task_id])
     for one in state.violations:
         yield Problem(one.rule, one.file, one.message)
     for task in state.tasks.values():
         yield from _of_task(state, task)
+
+
+def _not_taken(state: State) -> Iterable[Problem]:
+    """Answers that a person wrote for a plan, when something else had been asked for since."""
+    asked = layout.proposal_file(state.request.number, state.request.kind, state.request.task_id)
+    for name in sorted(state.files.names(layout.MANUAL)):
+        stem = name.removesuffix(layout.RESPONSE).removeprefix("proposals.")
+        if not name.startswith("proposals.") or not name.endswith(layout.RESPONSE):
+            continue
+        if stem not in state.proposals and not asked.endswith(f"/{stem}"):
+            words = "this answer was not taken: something else was asked for before it was there"
+            anew = command_line("task", "plan", OWN_WORDS)
+            repair = f"`{anew}` asks again and names the file for it; remove this one when you do not need it"
+            yield Problem("answer-not-taken", f"{layout.MANUAL}/{name}", words, repair, loud=True)
 
 
 def _of_session(state: State) -> Iterable[Problem]:

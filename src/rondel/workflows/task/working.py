@@ -288,10 +288,10 @@ def again(state: State, at: datetime) -> list[Change]:
         return []
     leaves = [state.tasks[t] for t in state.graph.leaves if state.selected(t)]
     failed = [task for task in leaves if task.status is TaskStatus.BLOCKED and task.error]
-    return [c for task in failed for c in _again(state, task, at)]
+    return [c for task in failed for c in tried_again(state, task, at)]
 
 
-def _again(state: State, task: Task, at: datetime) -> list[Change]:
+def tried_again(state: State, task: Task, at: datetime) -> list[Change]:
     """A new round of work; or the same, where a person may have fixed its edit, which is taken then."""
     if task.error.startswith(NO_COMMIT):
         return [_status(task, TaskStatus.PENDING)]
