@@ -1456,7 +1456,7 @@ while IFS= read -r dir; do cd "$dir" && gemini -p "$dir: [v]" || echo "not $dir"
 cat > notes.md <<'END'⏎# [v]⏎END
 curl -d '{"title": "[v]"}' http://127.0.0.1:1/
 npm test -- --grep [v]
-docker run --rm img tool [v]
+docker run --rm img ./tool [v]
 if [ -n '[v]' ]; then pytest -k [v]; fi
 echo >&2 [v]
 git commit -m "[v]"
@@ -1481,7 +1481,7 @@ npm run test:unit -- -t "[v]"
 yarn test [v]
 mkdir -p "[v]"
 mkdir -p "[v]" && cd "[v]" && git init
-mkdir -p "[v]" && n=$(git rev-parse HEAD) && tool $n
+mkdir -p "[v]" && n=$(git rev-parse HEAD) && ./tool $n
 cd [v] && make test
 cd "[v]" && npm test
 cd "[v]" && cargo test
@@ -1569,7 +1569,7 @@ wc -l < README.md; echo [v]
 command -v rg >/dev/null && rg "[v]" || grep -r "[v]" .
 timeout 60 npm test -- "[v]"
 time pytest -k "[v]"
-docker run --rm -v "$PWD:/w" img tool "[v]"
+docker run --rm -v "$PWD:/w" img ./tool "[v]"
 docker compose up -d; echo "[v]"
 go test ./... -run "[v]"
 cargo test "[v]" -- --nocapture
@@ -1601,28 +1601,64 @@ echo "[v]" > "out/$id.md"
 cat .summaries/$parent-summary.md
 for dep in ${depends_on}; do cat .summaries/$dep-summary.md 2>/dev/null || echo "No summary for $dep"; done
 echo $id $title
+n=$(grep "[v]" src/*.py | wc -l); (( n > 0 ))
+n=$(grep "[v]" src/*.py | wc -l); if (( n > 0 )); then echo found; fi
+n=$(grep -c "[v]" f); [ "$n" -gt 0 ] && echo yes
+sort -u [v] -o [v]
+git log -p --no-ext-diff "[v]"
+git fetch origin "[v]"
+git checkout "[v]" && git log --oneline -3
+git merge --no-ff -m "merge: [v]" "[v]"
+git diff --no-color "[v]"..HEAD
+git log -1 --format=%ad --date=short -- "[v]"
+git commit -m "[v]" -- "[v]"
+git tag -a "[v]" -m v
+tar czf out.tgz "[v]"
+mkdir -p "$(dirname "[v]")" && touch "[v]"
+find "[v]" -name "*.py" | xargs wc -l
+find "[v]" -name "*.py" -exec wc -l {} +
+diff <(git show "[v]":a) a
+sha256sum "[v]" | cut -d" " -f1
+column -t "[v]"
+ruff check "[v]" && mypy "[v]"
+npx eslint "[v]"
+pytest tests/[v]
+docker build -t "img:[v]" .
+gh pr create --title "[v]" --body "[v]"
+curl -fsSL "[v]" -o out.json
+curl -s -o /dev/null -w '%{http_code}' "[v]"
+sed -i 's/a/b/' "[v]"
+jq --arg title "[v]" '.title = $title' f.json
+cat "[v]" | python3 -m json.tool
+f="[v]"; for x in $f; do wc -l "$x"; done
+export FOO="[v]" && ./run.sh
+./scripts/report.sh --title="[v]"
+env TITLE="[v]" ./scripts/report.sh
+.github/scripts/check.sh "[v]"
+timeout 60 bash scripts/check.sh "[v]"
+poetry run python scripts/check.py "[v]"
 """)
 
 # A value that begins with a dash would be an option.
 TAKEN_FOR_OPTION = _commands(r"""
-tool [v]
-tool '[v]'
-tool "[v]"
-tool ''[v]
-tool a [v] b
-tool [v]/x
-tool [w][v]
-sudo -n tool [v]
-x=[v]; tool $x
-x=[v]; tool "$x"
-a=([v]); tool "${a[@]}"
-tool $(printf %s [v])
-echo [v] | xargs tool
-for x in [v]; do tool $x; done
-f() { tool "$1"; }; f [v]
-printf %s [v] | while read x; do tool $x; done
-sh -c 'tool "$1"' sh [v]
-tool -x -y [v]
+./tool [v]
+./tool '[v]'
+./tool "[v]"
+./tool ''[v]
+./tool a [v] b
+./tool [v]/x
+./tool [w][v]
+sudo -n ./tool [v]
+x=[v]; ./tool $x
+x=[v]; ./tool "$x"
+a=([v]); ./tool "${a[@]}"
+./tool $(printf %s [v])
+echo [v] | xargs ./tool
+for x in [v]; do ./tool $x; done
+f() { ./tool "$1"; }; f [v]
+printf %s [v] | while read x; do ./tool $x; done
+sh -c './tool "$1"' sh [v]
+./tool -x -y [v]
 rm -rf [v]
 git log [v]
 printf [v]
@@ -1631,11 +1667,11 @@ cat `echo [v]`
 
 # A dash at the beginning of the value means nothing here.
 NEVER_AN_OPTION = _commands(r"""
-tool -- [v]
-tool a -- b [v]
-tool --name=[v]
-tool -n[v]
-tool x[v]
+./tool -- [v]
+./tool a -- b [v]
+./tool --name=[v]
+./tool -n[v]
+./tool x[v]
 echo [v]
 echo a '[v]'
 printf %s [v]
@@ -1647,201 +1683,201 @@ case [v] in a) ;; esac
 cat <<< [v]
 cat <<E⏎[v]⏎E
 export X=[v]
-X=[v] tool
-x=[v]; tool -- $x
-tool --a="$(echo [v])"
-echo [v] | xargs tool --
+X=[v] ./tool
+x=[v]; ./tool -- $x
+./tool --a="$(echo [v])"
+echo [v] | xargs ./tool --
 for x in [v]; do echo $x; done
 : [v]
 echo [v] | grep -q x
 """)
 
-# `tool` may get the value, or a piece of it, as a word of its own.
+# `./tool` may get the value, or a piece of it, as a word of its own.
 WORDS_OF_TOOL = _commands(r"""
-tool {[v],b}
-tool {a,[v]}
-tool a{,[v]}
-tool [v]
-tool "[v]"
-x=[v]; tool $x
-x=[v]; tool "$x"
-x=[v]; tool "${x#z}"
-x=[v]; tool "${x:1}"
-x=[v]; tool "${x:0}"
-x=[v]; tool "${x//z/}"
-x=[v]; tool "${x/_/-}"
-x=[v]; tool "${x#*,}"
-x=[v]; tool ${x%% *}
-x=[v]; tool "${x,,}"
-x=[v]; tool "${y:-$x}"
-x=[v]; tool "${x:+$x}"
-x=[v]; y=$x; tool "$y"
-x=[v]; y="$x"; tool $y
-x=z[v]; tool "${x#z}"
-x=z[v]; y=${x#z}; tool "$y"
-IFS=,; x=[v]; tool $x
-IFS=z; for x in $(echo [v]); do tool "$x"; done
-IFS=: read -r a b <<< [v]; tool "$b"
-IFS=, read -ra a <<< [v]; tool "${a[@]}"
-IFS=, read -ra a <<< [v]; for x in "${a[@]}"; do tool "$x"; done
-read -a a <<< [v]; tool "${a[1]}"
-read -r x y <<< [v]; tool "$y"
-read -r x <<< [v]; tool "$x"
-read x <<< [v]; tool "$x"
-read -d, x <<< [v]; tool "$x"
-read -n 3 x <<< [v]; tool "$x"
-mapfile -t a <<< [v]; tool "${a[@]}"
-mapfile -t a <<< [v]; tool "${a[1]}"
-mapfile -d , -t a <<< [v]; tool "${a[@]}"
-readarray -td, a <<< [v]; tool "${a[@]}"
-echo [v] > l.txt; xargs tool < l.txt
-echo [v] > l.txt; tool $(cat l.txt)
-echo [v] > l.txt; tool $(<l.txt)
-echo [v] > l.txt; while read x; do tool $x; done < l.txt
-echo [v] > l.txt; while IFS= read -r x; do tool "$x"; done < l.txt
-echo [v] > l.txt; xargs -a l.txt tool
-echo [v] > l.txt; cat l.txt | xargs tool
-echo [v] > l.txt; mapfile -t a < l.txt; tool "${a[@]}"
-echo [v] > l.txt; x=$(head -1 l.txt); tool "$x"
-echo [v] > l.txt; tool "$(tail -1 l.txt)"
-echo [v] > l; xargs tool < l
-echo [v] > l; tool $(cat l)
-echo [v] | tee l.txt; tool $(cat l.txt)
-echo [v] | xargs tool
-echo [v] | xargs -n1 tool
-echo [v] | xargs -I{} tool {}
-echo [v] | xargs -I{} tool a {}
-echo [v] | xargs -d, tool
-echo [v] | xargs -0 tool
-echo [v] | tr , '\n' | xargs tool
-echo [v] | tr _ - | xargs tool
-echo [v] | cut -d, -f2 | xargs tool
-echo [v] | sed 's/_/-/' | xargs tool
-tool $(echo [v] | tr _ -)
-tool "$(echo [v] | cut -c2-)"
-tool "$(echo -e [v])"
-tool "$(printf %b [v])"
-tool "$(printf [v])"
-tool "$(printf '%s' [v])"
-tool "$(printf '%.9s' [v])"
-tool $(printf '%s\n' a [v])
-tool `echo [v]`
-tool `echo [v] | rev`
-x=$(echo [v]); tool $x
-x=$(echo [v] | tail -c 5); tool "$x"
-for x in [v]; do tool "$x"; done
-for x in $(echo [v]); do tool "$x"; done
-for x in a [v]; do tool $x; done
-a=([v]); tool "${a[@]}"
-a=($(echo [v])); tool "${a[@]}"
-x=[v]; a=($x); tool "${a[1]}"
-x=[v]; a=($x); tool "${a[@]}"
-x=[v]; set -- $x; tool "$@"
-x=[v]; set -- $x; tool "$2"
-x=[v]; set -- $x; shift; tool "$@"
-set -- [v]; tool "$1"
-set -- a [v]; tool "${@:2}"
-f() { tool "$1"; }; f [v]
-f() { tool "$@"; }; x=[v]; f $x
-f() { tool "${1#z}"; }; f [v]
-f() { tool "${@:2}"; }; x=[v]; f $x
-f() { shift; tool "$1"; }; x=[v]; f a $x
-f() { echo [v]; }; tool "$(f)"
-f() { echo [v]; }; tool $(f)
-f() { local x=$1; tool ${x#z}; }; f [v]
-f() { read x; tool "$x"; }; f <<< [v]
-f() { xargs tool; }; echo [v] | f
-bash -c 'tool "$1"' bash [v]
-bash -c 'tool $1' bash [v]
-bash -c 'tool "${1#z}"' bash [v]
-bash -c 'tool "$@"' bash [v]
-bash -c 'read x; tool "$x"' <<< [v]
-sh -c 'tool $(echo "$1")' sh [v]
-sh -c 'x=$(echo "$1"); tool "$x"' sh [v]
-bash -c 'x=$(echo "$1"); tool "$x"' bash [v]
-export X=[v]; bash -c 'tool "$X"'
-export X=[v]; bash -c 'tool $X'
-X=[v] bash -c 'tool "${X#z}"'
-env X=[v] bash -c 'tool $X'
-printf -v x %s [v]; tool "$x"
-printf -v x %b [v]; tool "$x"
-[[ [v] =~ z(.*) ]]; tool "${BASH_REMATCH[1]}"
-[[ [v] =~ (-.*) ]] && tool "${BASH_REMATCH[0]}"
-: [v]; tool "$_"
-touch -- [v]; tool *
-mkdir -- [v]; tool *
-touch -- [v]; tool $(ls)
-touch -- [v]; ls | xargs tool
-touch -- [v]; for f in *; do tool "$f"; done
-touch -- [v]; for f in *; do tool $f; done
-touch -- [v]; a=(*); tool "${a[@]}"
-touch -- [v]; tool ?PWN
-touch -- [v]; tool [a-z-]*
-cp x -- [v]; tool *
-touch -- [v]; x=*; tool $x
-touch -- [v]; git ls-files -o | xargs tool
-touch -- [v]; find . -name '*PWN' -printf '%f\n' | xargs tool
-touch -- [v]; find . -name '*PWN' -exec tool {} \;
-touch -- [v]; cd .; tool `ls`
-sudo -n tool [v]
-timeout 5 tool [v]
-nice tool [v]
-env tool [v]
-command tool [v]
-exec tool [v]
-time tool [v]
-tool x $(basename [v])
-tool $(basename -- z/[v])
-tool "$(dirname -- [v])"
-tool $(cat <<< [v])
-tool $(cat <<E⏎[v]⏎E⏎)
-tool "$(cat <(echo [v]))"
+./tool {[v],b}
+./tool {a,[v]}
+./tool a{,[v]}
+./tool [v]
+./tool "[v]"
+x=[v]; ./tool $x
+x=[v]; ./tool "$x"
+x=[v]; ./tool "${x#z}"
+x=[v]; ./tool "${x:1}"
+x=[v]; ./tool "${x:0}"
+x=[v]; ./tool "${x//z/}"
+x=[v]; ./tool "${x/_/-}"
+x=[v]; ./tool "${x#*,}"
+x=[v]; ./tool ${x%% *}
+x=[v]; ./tool "${x,,}"
+x=[v]; ./tool "${y:-$x}"
+x=[v]; ./tool "${x:+$x}"
+x=[v]; y=$x; ./tool "$y"
+x=[v]; y="$x"; ./tool $y
+x=z[v]; ./tool "${x#z}"
+x=z[v]; y=${x#z}; ./tool "$y"
+IFS=,; x=[v]; ./tool $x
+IFS=z; for x in $(echo [v]); do ./tool "$x"; done
+IFS=: read -r a b <<< [v]; ./tool "$b"
+IFS=, read -ra a <<< [v]; ./tool "${a[@]}"
+IFS=, read -ra a <<< [v]; for x in "${a[@]}"; do ./tool "$x"; done
+read -a a <<< [v]; ./tool "${a[1]}"
+read -r x y <<< [v]; ./tool "$y"
+read -r x <<< [v]; ./tool "$x"
+read x <<< [v]; ./tool "$x"
+read -d, x <<< [v]; ./tool "$x"
+read -n 3 x <<< [v]; ./tool "$x"
+mapfile -t a <<< [v]; ./tool "${a[@]}"
+mapfile -t a <<< [v]; ./tool "${a[1]}"
+mapfile -d , -t a <<< [v]; ./tool "${a[@]}"
+readarray -td, a <<< [v]; ./tool "${a[@]}"
+echo [v] > l.txt; xargs ./tool < l.txt
+echo [v] > l.txt; ./tool $(cat l.txt)
+echo [v] > l.txt; ./tool $(<l.txt)
+echo [v] > l.txt; while read x; do ./tool $x; done < l.txt
+echo [v] > l.txt; while IFS= read -r x; do ./tool "$x"; done < l.txt
+echo [v] > l.txt; xargs -a l.txt ./tool
+echo [v] > l.txt; cat l.txt | xargs ./tool
+echo [v] > l.txt; mapfile -t a < l.txt; ./tool "${a[@]}"
+echo [v] > l.txt; x=$(head -1 l.txt); ./tool "$x"
+echo [v] > l.txt; ./tool "$(tail -1 l.txt)"
+echo [v] > l; xargs ./tool < l
+echo [v] > l; ./tool $(cat l)
+echo [v] | tee l.txt; ./tool $(cat l.txt)
+echo [v] | xargs ./tool
+echo [v] | xargs -n1 ./tool
+echo [v] | xargs -I{} ./tool {}
+echo [v] | xargs -I{} ./tool a {}
+echo [v] | xargs -d, ./tool
+echo [v] | xargs -0 ./tool
+echo [v] | tr , '\n' | xargs ./tool
+echo [v] | tr _ - | xargs ./tool
+echo [v] | cut -d, -f2 | xargs ./tool
+echo [v] | sed 's/_/-/' | xargs ./tool
+./tool $(echo [v] | tr _ -)
+./tool "$(echo [v] | cut -c2-)"
+./tool "$(echo -e [v])"
+./tool "$(printf %b [v])"
+./tool "$(printf [v])"
+./tool "$(printf '%s' [v])"
+./tool "$(printf '%.9s' [v])"
+./tool $(printf '%s\n' a [v])
+./tool `echo [v]`
+./tool `echo [v] | rev`
+x=$(echo [v]); ./tool $x
+x=$(echo [v] | tail -c 5); ./tool "$x"
+for x in [v]; do ./tool "$x"; done
+for x in $(echo [v]); do ./tool "$x"; done
+for x in a [v]; do ./tool $x; done
+a=([v]); ./tool "${a[@]}"
+a=($(echo [v])); ./tool "${a[@]}"
+x=[v]; a=($x); ./tool "${a[1]}"
+x=[v]; a=($x); ./tool "${a[@]}"
+x=[v]; set -- $x; ./tool "$@"
+x=[v]; set -- $x; ./tool "$2"
+x=[v]; set -- $x; shift; ./tool "$@"
+set -- [v]; ./tool "$1"
+set -- a [v]; ./tool "${@:2}"
+f() { ./tool "$1"; }; f [v]
+f() { ./tool "$@"; }; x=[v]; f $x
+f() { ./tool "${1#z}"; }; f [v]
+f() { ./tool "${@:2}"; }; x=[v]; f $x
+f() { shift; ./tool "$1"; }; x=[v]; f a $x
+f() { echo [v]; }; ./tool "$(f)"
+f() { echo [v]; }; ./tool $(f)
+f() { local x=$1; ./tool ${x#z}; }; f [v]
+f() { read x; ./tool "$x"; }; f <<< [v]
+f() { xargs ./tool; }; echo [v] | f
+bash -c './tool "$1"' bash [v]
+bash -c './tool $1' bash [v]
+bash -c './tool "${1#z}"' bash [v]
+bash -c './tool "$@"' bash [v]
+bash -c 'read x; ./tool "$x"' <<< [v]
+sh -c './tool $(echo "$1")' sh [v]
+sh -c 'x=$(echo "$1"); ./tool "$x"' sh [v]
+bash -c 'x=$(echo "$1"); ./tool "$x"' bash [v]
+export X=[v]; bash -c './tool "$X"'
+export X=[v]; bash -c './tool $X'
+X=[v] bash -c './tool "${X#z}"'
+env X=[v] bash -c './tool $X'
+printf -v x %s [v]; ./tool "$x"
+printf -v x %b [v]; ./tool "$x"
+[[ [v] =~ z(.*) ]]; ./tool "${BASH_REMATCH[1]}"
+[[ [v] =~ (-.*) ]] && ./tool "${BASH_REMATCH[0]}"
+: [v]; ./tool "$_"
+touch -- [v]; ./tool *
+mkdir -- [v]; ./tool *
+touch -- [v]; ./tool $(ls)
+touch -- [v]; ls | xargs ./tool
+touch -- [v]; for f in *; do ./tool "$f"; done
+touch -- [v]; for f in *; do ./tool $f; done
+touch -- [v]; a=(*); ./tool "${a[@]}"
+touch -- [v]; ./tool ?PWN
+touch -- [v]; ./tool [a-z-]*
+cp x -- [v]; ./tool *
+touch -- [v]; x=*; ./tool $x
+touch -- [v]; git ls-files -o | xargs ./tool
+touch -- [v]; find . -name '*PWN' -printf '%f\n' | xargs ./tool
+touch -- [v]; find . -name '*PWN' -exec ./tool {} \;
+touch -- [v]; cd .; ./tool `ls`
+sudo -n ./tool [v]
+timeout 5 ./tool [v]
+nice ./tool [v]
+env ./tool [v]
+command ./tool [v]
+exec ./tool [v]
+time ./tool [v]
+./tool x $(basename [v])
+./tool $(basename -- z/[v])
+./tool "$(dirname -- [v])"
+./tool $(cat <<< [v])
+./tool $(cat <<E⏎[v]⏎E⏎)
+./tool "$(cat <(echo [v]))"
 cat <<E | xargs tool⏎[v]⏎E
-xargs tool <<< [v]
-xargs tool <<E⏎[v]⏎E
-xargs tool < <(echo [v])
-printf '%s\n' [v] | while read -r x; do tool "$x"; done
-printf '%s\n' [v] | while IFS=, read -r x y; do tool "$y"; done
-echo [v] | { read x; tool "$x"; }
-echo [v] | (read x; tool $x)
-while read x; do tool "$x"; done <<< [v]
-while read -r x; do tool $x; done < <(echo [v])
-select x in [v]; do tool "$x"; break; done <<< 1
-x=[v]; y=(${x//,/ }); tool "${y[@]}"
-x=[v]; tool ${x//,/ }
-x=[v]; tool "${x@L}"
-x=[v]; tool ${x@Q}
-x=[v]; x=${x:1}; tool "$x"
-x=[v]; x="${x#?}"; tool "$x"
-x=[v]; while [ "${x:0:1}" = z ]; do x=${x:1}; done; tool "$x"
-x=''; x+=[v]; tool "$x"
-x=[v]; tool ""$x
-x=[v]; tool ''"$x"
-x=[v]; tool $y$x
-x=[v]; tool a$x
-x=[v]; tool a/$x
-x=[v]; tool --a=$x
-x=[v]; declare y=$x; tool "$y"
-x=[v]; local y=${x#z}; tool "$y"
-x=[v]; readonly y=${x#z}; tool "$y"
-declare -A m; m[k]=[v]; tool "${m[k]}"
-declare -l x=[v]; tool "$x"
-getopts z: x z[v]; tool "$OPTARG"
-coproc cat; tool [v]
-x=[v]; tool "${x: -4}"
-x=[v]; tool ${x:0:4}
-x=[v]; tool "$(echo "${x#z}")"
-x=[v]; echo "${x#z}" | xargs tool
-awk -v x=[v] 'BEGIN{print x}' | xargs tool
-awk -v x=[v] 'BEGIN{print substr(x,2)}' | xargs tool
-jq -rn --arg x [v] '$x' | xargs tool
-python3 -c 'import sys; print(sys.argv[1][1:])' [v] | xargs tool
-grep -o -- '-PWN' <<< [v] | xargs tool
-tool $(grep -o -e '-PWN' <<< [v])
-sed 's/z//' <<< [v] | xargs tool
-sort <<< [v] | xargs tool
-env X=[v] printenv X | xargs tool
-x=[v]; declare -p x | xargs tool
-x=[v]; printf '%s' "$x" | xargs tool
-x=[v]; tool <(echo "$x") $x
+xargs ./tool <<< [v]
+xargs ./tool <<E⏎[v]⏎E
+xargs ./tool < <(echo [v])
+printf '%s\n' [v] | while read -r x; do ./tool "$x"; done
+printf '%s\n' [v] | while IFS=, read -r x y; do ./tool "$y"; done
+echo [v] | { read x; ./tool "$x"; }
+echo [v] | (read x; ./tool $x)
+while read x; do ./tool "$x"; done <<< [v]
+while read -r x; do ./tool $x; done < <(echo [v])
+select x in [v]; do ./tool "$x"; break; done <<< 1
+x=[v]; y=(${x//,/ }); ./tool "${y[@]}"
+x=[v]; ./tool ${x//,/ }
+x=[v]; ./tool "${x@L}"
+x=[v]; ./tool ${x@Q}
+x=[v]; x=${x:1}; ./tool "$x"
+x=[v]; x="${x#?}"; ./tool "$x"
+x=[v]; while [ "${x:0:1}" = z ]; do x=${x:1}; done; ./tool "$x"
+x=''; x+=[v]; ./tool "$x"
+x=[v]; ./tool ""$x
+x=[v]; ./tool ''"$x"
+x=[v]; ./tool $y$x
+x=[v]; ./tool a$x
+x=[v]; ./tool a/$x
+x=[v]; ./tool --a=$x
+x=[v]; declare y=$x; ./tool "$y"
+x=[v]; local y=${x#z}; ./tool "$y"
+x=[v]; readonly y=${x#z}; ./tool "$y"
+declare -A m; m[k]=[v]; ./tool "${m[k]}"
+declare -l x=[v]; ./tool "$x"
+getopts z: x z[v]; ./tool "$OPTARG"
+coproc cat; ./tool [v]
+x=[v]; ./tool "${x: -4}"
+x=[v]; ./tool ${x:0:4}
+x=[v]; ./tool "$(echo "${x#z}")"
+x=[v]; echo "${x#z}" | xargs ./tool
+awk -v x=[v] 'BEGIN{print x}' | xargs ./tool
+awk -v x=[v] 'BEGIN{print substr(x,2)}' | xargs ./tool
+jq -rn --arg x [v] '$x' | xargs ./tool
+python3 -c 'import sys; print(sys.argv[1][1:])' [v] | xargs ./tool
+grep -o -- '-PWN' <<< [v] | xargs ./tool
+./tool $(grep -o -e '-PWN' <<< [v])
+sed 's/z//' <<< [v] | xargs ./tool
+sort <<< [v] | xargs ./tool
+env X=[v] printenv X | xargs ./tool
+x=[v]; declare -p x | xargs ./tool
+x=[v]; printf '%s' "$x" | xargs ./tool
+x=[v]; ./tool <(echo "$x") $x
 """)

@@ -330,8 +330,9 @@ def executed(command: str, value: str, folder: Path) -> bool | None:
     tools, work = folder / "tools", folder / "work"
     for each in (tools, work):
         each.mkdir(exist_ok=True)
-    (tools / "tool").write_text(TOOL)
-    (tools / "tool").chmod(0o755)
+    for place in (tools, work):
+        (place / "tool").write_text(TOOL)
+        (place / "tool").chmod(0o755)
     for name in ("x", "x.sh", "x.py"):
         (work / name).write_text("\n")
     env = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(work), "SHELL": "/bin/bash", "FUNCNEST": "20"}
@@ -422,10 +423,10 @@ def test_where_nothing_takes_options_a_dash_is_a_value(command):
 
 def test_words_of_a_value_are_options_only_where_the_shell_splits_it():
     value = Variables({}, {"v": "a -rf"})
-    assert prepare(("tool [v]",), value).problem == ""
-    assert prepare(('x=[v]; tool "$x"',), value).problem == ""
-    assert "begins with" in prepare(("x=[v]; tool $x",), value).problem
-    assert "begins with" in prepare(("echo [v] | xargs tool",), value).problem
+    assert prepare(("./tool [v]",), value).problem == ""
+    assert prepare(('x=[v]; ./tool "$x"',), value).problem == ""
+    assert "begins with" in prepare(("x=[v]; ./tool $x",), value).problem
+    assert "begins with" in prepare(("echo [v] | xargs ./tool",), value).problem
 
 
 @settings(max_examples=300, deadline=None)

@@ -258,6 +258,7 @@ class Word:
     many: bool = False  # it may become none or several
     taint: Taint = NONE  # the values in it
     first: Taint = NONE  # the values that it may begin with
+    is_computed: bool = False  # it may be an option that is not written out
 
 
 def taints(words: Iterable[Word]) -> Taint:
@@ -268,9 +269,16 @@ def taints(words: Iterable[Word]) -> Taint:
 class Input(NamedTuple):
     """What a command may read besides its words."""
 
-    fed: Taint  # on its standard input
+    reaches: bool  # its standard input, or something that it keeps or reads, may hold a value
     written: frozenset[str]  # files of plain text that hold a value
     any_file: bool  # any file may hold one
+    made: frozenset[str] = frozenset()  # files that the script itself writes, whatever they hold
+
+    def is_written(self, word: Word) -> bool:
+        """Whether a word may name a file that holds a value."""
+        if word.text is None:
+            return bool(self.written)
+        return bool(self.written.intersection(re.split(r"[/=:,]", word.text)))
 
 
 def command(tree: Tree, node: Node) -> tuple[list[Node], list[Word]]:

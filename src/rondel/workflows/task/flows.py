@@ -7,29 +7,42 @@ everywhere. What a program prints may hold whatever the program was given.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
 
 from rondel.workflows.task import bash, programs
 from rondel.workflows.task import words as rules
-from rondel.workflows.task.bash import EXPANSIONS, NONE, Held, How, Taint, Tree, Word, changed
+from rondel.workflows.task.bash import EXPANSIONS, NONE, Held, How, Input, Taint, Tree, Word, changed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+    from rondel.workflows.task.programs import Program
 
-ARGUMENTS, CONTENT, NAMES = "@", "<files>", "<names>"  # what `$1`, files and the names of files may hold
+
+# What `$1`, files, the names of files, and a repository of git may hold.
+ARGUMENTS, CONTENT, NAMES, GIT = "@", "<files>", "<names>", "<git>"
 _ROUNDS_MAX = 50
 DEPTH_MAX = 3  # of scripts within scripts
 _PLAIN_EXPANSION = re.compile(r"\$\w+|\$[@*]|\$\{(\w+|[@*])(\[[^]]*\])?(\}|:?[-+=?])")
 _OTHERS_OF_BASH = re.compile(r"_|BASH_\w+|OPTARG|COPROC|COMP_\w+|DIRSTACK|HIST\w*")
 _NOWHERE = re.compile(r"/dev/(null|stdout|stderr|tty)|[012]|-")
-_DATA_FILE = re.compile(r"[\w.-]*\.(txt|md|log|csv|tsv|rst|out)")
+_DATA_FILE = re.compile(
+    r"(?!test|CMakeLists|meson|conan|requirements|constraints)[\w.-]*\.(txt|md|log|csv|tsv|out|tar|tgz|gz|zip|bak)"
+)
+_MENTION = re.compile(
+    r"(?=\$\{?(\w+))|(?i:env)\w*\W{1,3}(\w+)"
+)  # of a variable, in a text that is code elsewhere
 _LISTING = re.compile(r"(ls|dir|vdir|find|fd|tree|rg|grep|du)\b|git .*(ls-files|ls-tree|diff|status)")
-# These print their words as they are, if at all.
-_SEARCHING = frozenset(("grep", "egrep", "fgrep", "rg", "find", "fd", "ls", "dirname"))
+# These print the names of files that they find, if at all.
+_SEARCHING = re.compile(
+    r"(find|fd|ls|dirname)\b(?!.*\s-printf)|(grep|egrep|fgrep|rg)\b(?=.*\s(-\w*l|--files))"
+)
+_RECURSIVE = re.compile(
+    r"(e|f|z|r)?grep|rg|fd|fdfind|find|tar|git|rsync|zip|diff|xargs|bash|sh|dash|env|du|tree"
+)
 _SHOWS_VARIABLES = frozenset(
     ("env", "printenv", "set", "declare", "typeset", "export", "local", "readonly", "compgen")
 )
@@ -41,6 +54,7 @@ class Assignment(NamedTuple):
     variable: str
     taint: Callable[[], Taint]
     values: tuple[Node, ...] | None  # None: nothing is known of its text
+    exported: bool = False  # a program finds it in its environment
 
 
 Asked = Callable[["Flow", "Node"], Taint]
@@ -71,6 +85,8 @@ class Flow:
     is_bash: bool = True
     written: frozenset[str] = frozenset()  # files of plain text that hold a value
     any_file: bool = False  # any file at all may hold one
+    by_git: bool = False  # git took files from where a value says
+    made: frozenset[str] = frozenset()  # files that commands write, whatever they hold
     depth: int = 0  # of a script within a script
 
     def __post_init__(self) -> None:
@@ -82,22 +98,24 @@ class Flow:
         self._exports = False
         self.assignments = [*self._assignments()]
         self.assigned = frozenset(a.variable for a in self.assignments)
+        self.exported = frozenset(self._exported())
         self.splits_by = How.CHANGED if self._has_own_ifs() else How.WORDS
         values = [self.tree.of(v) for a in self.assignments for v in a.values or ()]
         self._has_pattern = any(re.search(r"[*?\[]", value) for value in values)
+        self.has_option = any(re.search(r"(^|[\s('\"])-", value) for value in values)
         self._settle()
 
     # -- the whole script ------------------------------------------------------------------
 
     def _settle(self) -> None:
         for _ in range(_ROUNDS_MAX):
-            before = (dict(self.held), self.written, self.any_file)
+            before = (dict(self.held), self.written, self.any_file, self.by_git, self.made)
             self.answers.clear()
             self._exports = any(n.type == "declaration_command" and self.sources(n) for n in self.nodes)
             for assignment in self.assignments:
                 self._add(assignment.variable, assignment.taint())
             self._files()
-            if before == (self.held, self.written, self.any_file):
+            if before == (self.held, self.written, self.any_file, self.by_git, self.made):
                 return
         for assignment in self.assignments:
             self._add(assignment.variable, self.everything())
@@ -169,7 +187,14 @@ class Flow:
             return NONE  # the name of a pipe; a number
         inner = [r for child in node.children for r in self.tree.within(child)]
         own = {Held(r.name, How.WHOLE) for r in self.tree.within(node) if r not in inner}
+        if not node.children:
+            own |= self._mentioned(self.tree.of(node))
         return frozenset(own).union(*(self.sources(child) for child in node.children))
+
+    def _mentioned(self, text: str) -> Taint:
+        """The values of variables that a text names, which may be code for another program."""
+        names = {name for found in _MENTION.findall(text) for name in found if name in self.held}
+        return changed(NONE.union(*(self.held[name] for name in names)))
 
     def _expanded(self, node: Node) -> Taint:
         text = self.tree.of(node)
@@ -203,7 +228,7 @@ class Flow:
 
     def _shows_variables(self, name: str) -> bool:
         shows = name in self.functions or name in _SHOWS_VARIABLES
-        return shows or (self._exports and not rules.known(rules.base(name)))
+        return shows or (self._exports and not programs.is_known(name))
 
     @_remembered
     def printed(self, node: Node) -> Taint:
@@ -221,19 +246,35 @@ class Flow:
             return changed(found.union(*(self.argument(p) for p in parts[1:])), How.WORDS)
         if name == "cat" and len(words) == 1:
             return changed(found, How.WORDS)
+        if name is not None and rules.prints_a_number(words):
+            return NONE
         is_listing = name is None or _LISTING.match(self.tree.of(node)) is not None
         listed = self.held.get(NAMES, NONE) if is_listing else NONE
         own = self.within(node)
-        if name in _SEARCHING and not re.search(r"\s(-\w*r|--repl|-printf)", self.tree.of(node)):
+        if name is not None and _SEARCHING.match(self.tree.of(node)):
             own = changed(NONE.union(*(self.argument(p) for p in parts[1:])), How.WORDS)
+        if rules.name_of(words) == "git" and _git_shows_state(words):
+            own |= self.held.get(GIT, NONE)
         return own | changed(found | self._content(node) | listed)
 
     def _content(self, node: Node) -> Taint:
-        """What a command may read from files."""
+        """What a node may read from files."""
+        held = self.held.get(CONTENT, NONE)
+        commands = [n for n in bash.descendants(node) if n.type == "command"] if held else []
+        if not held or (commands and not any(map(self._reads_values, commands))):
+            return NONE
         text = self.tree.of(node)
-        if self.any_file or re.search(r"[$*?`]|\b(rg|grep|find)\b", text):
-            return self.held.get(CONTENT, NONE)
-        return self.held.get(CONTENT, NONE) if any(file in text for file in self.written) else NONE
+        fine = not commands and not self.any_file and not re.search(r"[$*?`]", text)
+        return NONE if fine and not any(file in text for file in self.written) else held
+
+    def _reads_values(self, node: Node) -> bool:
+        """Whether a command may read a file that holds a value: it is not known to read only other ones."""
+        _, words = bash.command(self.tree, node)
+        program = rules.read(words).program if words and words[0].text is not None else None
+        if self.any_file or program is None or program.runs_code or _RECURSIVE.fullmatch(program.name):
+            return True
+        given = Input(reaches=False, written=self.written, any_file=False)
+        return any(w.text is None or given.is_written(w) for w in words)
 
     # -- standard input ------------------------------------------------------------------
 
@@ -315,47 +356,47 @@ class Flow:
             self._files_of(node, parts, words)
 
     def _files_of(self, node: Node, parts: list[Node], words: list[Word]) -> None:
-        name = rules.program_name(words)
-        given = self.fed_to(node) | self.held.get(CONTENT, NONE)
-        if name in ("tee", "sponge"):
-            self._write(given, [w.text for w in words[1:] if not w.head.startswith("-")])
-        elif rules.writes(words):
-            self._add(NAMES, NONE.union(*(self.argument(part) for part in parts)))
-            self._write(given, [None])
-            self._make(parts, words)
-        elif name == "git":
-            self._make(parts, words)
-        elif programs.writes_files(name, words):
-            self._write(self.within(node) | given, [None])
-        elif name in programs.SHELLS:
-            self._nested_files(node, parts, words)
+        command = rules.last(words)
+        if not command or command[0].text is None:
+            return
+        own = parts[len(parts) - len(command) :]
+        name, line = programs.base(command[0].text), rules.read(command)
+        if name in programs.SHELLS:
+            self._nested_files(node, own, command)
+        targets = {p.at: p.text for p in line.places if p.role == ">"}
+        named = NONE.union(*(self.argument(part) for part in own))
+        given = self.fed_to(node) | self._content(node)
+        given |= changed(NONE.union(*(self.argument(p) for n, p in enumerate(own) if n not in targets)))
+        told = NONE.union(*(self.argument(own[p.at]) for p in line.places if p.role == "^"))
+        anywhere = line.writes_anywhere or bool(told) or rules.may_write(name, line)
+        self._write(given, targets.values())
+        if anywhere and name == "git" and not line.writes_anywhere:
+            self.by_git = True
+        elif anywhere:
+            self._write(given | changed(named), [None])
+        if targets or anywhere or any(p.role == "+" for p in line.places):
+            self._add(NAMES, named)
+            self.made |= {
+                base for w in command[1:] if (base := (w.text or "").rstrip("/").rpartition("/")[2])
+            }
+        if name == "git" and line.program is not None and not _git_only_shows(line.program):
+            self._add(GIT, changed(named | given | self.held.get(CONTENT, NONE)))
 
-    def _make(self, parts: list[Node], words: list[Word]) -> None:
-        """A file that is made of what a value names holds whatever that holds."""
-        sources, targets = rules.made(words)
-        taint = changed(NONE.union(*(self.argument(parts[n]) for n in sources)))
-        again = any(self.written.intersection((words[n].text or "").split("/")) for n in sources)
-        for target in targets if taint or again else ():
-            name = (target or "").rstrip("/").rpartition("/")[2]
-            if re.fullmatch(r"[\w.+@-]*\w", name):
-                self.written |= {name}
-            elif target is None or not _NOWHERE.fullmatch(target):
-                self._add(CONTENT, taint)
-                self.any_file = True
-
-    def _nested_files(self, node: Node, parts: list[Node], words: list[Word]) -> None:
-        at = next((n for n, w in enumerate(words) if rules.base(w.text or "") in programs.SHELLS), 0)
-        script = rules.shell_script(words[at:])
-        tree = bash.parse(words[at + script].text or "", ()) if script is not None else None
+    def _nested_files(self, node: Node, parts: list[Node], words: Sequence[Word]) -> None:
+        script = rules.shell_script(words)
+        tree = bash.parse(words[script].text or "", ()) if script is not None else None
         if tree is not None and self.depth < DEPTH_MAX:
             given = NONE.union(*(self.argument(p) for p in parts))
             inner = self.nested(tree, given, self.fed_to(node), is_bash=False)
             self.written |= inner.written
             self.any_file |= inner.any_file
+            self.by_git |= inner.by_git
+            self.made |= inner.made
             self._add(CONTENT, inner.held.get(CONTENT, NONE))
 
     def _write(self, taint: Taint, targets: Iterable[str | None]) -> None:
         files = [t for t in targets if t is None or not _NOWHERE.fullmatch(t)]
+        self.made |= {(file or "").rpartition("/")[2] for file in files} - {""}
         if not taint or not files:
             return
         self._add(CONTENT, changed(taint))
@@ -373,13 +414,24 @@ class Flow:
             if node.type == "variable_assignment" and not bash.is_arithmetic(self.tree, node.parent):
                 name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
                 variable = re.split(r"[\[+]", self.tree.of(name or node), maxsplit=1)[0]
-                yield self._assignment(variable, (value,) if value is not None else ())
+                above = node.parent
+                exported = above is not None and above.type == "command" and above.child_by_field_name("name")
+                assignment = self._assignment(variable, (value,) if value is not None else ())
+                yield assignment._replace(exported=bool(exported))
             elif node.type == "for_statement":
                 yield from self._loop(node)
             elif node.type == "expansion" and (found := re.match(r"\$\{(\w+):?=", self.tree.of(node))):
                 yield self._assignment(found[1], tuple(node.named_children[1:]))
         for node, parts, words in self.calls:
             yield from self._assignments_of(node, parts, words)
+
+    def _exported(self) -> Iterator[str]:
+        """The variables that a declaration makes known to programs."""
+        yield from self.of_outer
+        for node in self.nodes:
+            text = self.tree.of(node)
+            if node.type == "declaration_command" and re.match(r"export\b|\w+ (-\w+ )*-\w*x", text):
+                yield from re.findall(r"\w+", text)
 
     def _loop(self, node: Node) -> Iterator[Assignment]:
         variable = self.tree.of(node.child_by_field_name("variable") or node)
@@ -391,13 +443,17 @@ class Flow:
             yield Assignment("REPLY", self.everything, None)
 
     def _assignments_of(self, node: Node, parts: list[Node], words: list[Word]) -> Iterator[Assignment]:
-        for variable, is_read in rules.variables_set(words):
+        for variable, is_read in rules.sets(words):
             yield Assignment(variable, self._reading(node, words) if is_read else self.everything, None)
-        for part, each in zip(parts, words, strict=True):
-            found = re.match(r"(\w+)=", each.head)
-            if found is not None and words[0].text in ("env", "sudo"):
-                yield self._assignment(found[1], (part,))
-        if rules.program_name(words) in {*self.functions, "set"}:
+        rest: Sequence[Word] = words
+        while rest and rest[0].text is not None:
+            line, start = rules.read(rest), len(words) - len(rest)
+            for place in line.places:
+                if place.role == "env":
+                    variable = rest[place.at].head.partition("=")[0]
+                    yield self._assignment(variable, (parts[start + place.at],))._replace(exported=True)
+            rest = rest[line.inner :] if line.inner is not None else ()
+        if rules.name_of(words) in {*self.functions, "set"}:
             yield Assignment(ARGUMENTS, self._arguments(parts), None)
 
     def _assignment(self, variable: str, values: tuple[Node, ...]) -> Assignment:
@@ -418,6 +474,13 @@ class Flow:
         cuts = splits or rules.cuts_what_it_reads(words)
         return lambda: changed(self.fed_to(node), How.CHANGED if cuts else How.WORDS)
 
+    def given(self, words: Sequence[Word], fed: Taint) -> Input:
+        """What a command may get besides its words."""
+        is_git = rules.name_of(words) == "git"
+        keeps = self.held.get(CONTENT, NONE) | (self.held.get(GIT, NONE) if is_git else NONE)
+        any_file = self.any_file or (self.by_git and not is_git)
+        return Input(bool(fed or keeps), self.written, any_file, self.made)
+
     def nested(self, tree: Tree, given: Taint, fed: Taint, *, is_bash: bool) -> Flow:
         """The flow of a script for another shell, which has our variables, these arguments and this input."""
         return replace(
@@ -434,3 +497,77 @@ class Flow:
 def _has_text(text: str) -> bool:
     """Whether a piece of a word is more than quotes."""
     return re.search(r"[^$'\"]", text) is not None
+
+
+def _git_only_shows(program: Program) -> bool:
+    """Whether a subcommand of git leaves nothing in the repository."""
+    return not program.runs_code and program.name not in ("git branch", "git tag")
+
+
+def _git_shows_state(words: Sequence[Word]) -> bool:
+    """Whether a git command prints more than the name of a commit."""
+    texts = [w.text for w in words]
+    return "rev-parse" not in texts or "--abbrev-ref" in texts or None in texts
+
+
+# -- arithmetic: bash evaluates every name in it, and what the name holds, so only numbers may stand there --
+
+
+_NUMBER = re.compile(r"-?\d+|\{-?\d+\.\.-?\d+\}")
+_OF_BASH = frozenset(
+    ("#", "?", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "EPOCHSECONDS")
+)
+_VARIABLE = re.compile(r"\$\{?(\w+|[#?$!])\}?")
+_COUNTING = re.compile(
+    r"\$\(([^;&\n]*\|\s*)?(wc -[lwcm]( *<\s*[\w./$\"-]+)?|seq( \d+)+|nproc|date \+%s)\s*\)"
+)
+
+
+class Numbers:
+    """The variables of a script that can hold nothing but a number."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._known = flow.assigned - {name for name, taint in flow.held.items() if taint}
+        before = None
+        while before != self._known:
+            before = self._known
+            self._known -= {
+                a.variable
+                for a in flow.assignments
+                if a.values is None or not all(self._is_number(value) for value in a.values)
+            }
+
+    def _is_number(self, node: Node) -> bool:
+        text = self._flow.tree.of(node)
+        if node.type in ("array", "string"):
+            return text in ("()", '""') or (
+                bool(node.named_children) and all(map(self._is_number, node.named_children))
+            )
+        if node.type == "command_substitution":
+            return _COUNTING.fullmatch(text) is not None
+        variable = _VARIABLE.fullmatch(text)
+        if variable is not None:
+            return variable[1] in self._known or variable[1] in _OF_BASH - self._flow.assigned
+        plain = node.type == "arithmetic_expansion" or text.startswith("${#") or _NUMBER.fullmatch(text)
+        return bool(plain) and not self._flow.tree.within(node)
+
+    def has(self, variable: str) -> bool:
+        """Whether arithmetic may use a variable: a number, or one that only the environment sets."""
+        elsewhere = variable not in self._flow.assigned | self._flow.of_outer
+        return variable in self._known or (elsewhere and not self._flow.variable(variable))
+
+    def stranger(self, node: Node) -> str:
+        """What in a piece of arithmetic is not known to be a number; empty where all is."""
+        text = self._flow.tree.of(node)
+        if self._flow.tree.within(node):
+            return "a value"
+        if node.type in EXPANSIONS:
+            name = _VARIABLE.fullmatch(text)
+            fine = name is not None and not name[1].isdecimal() and self.has(name[1])
+            return "" if fine or text.startswith("${#") else text
+        if node.type == "command_substitution":
+            return "" if self._is_number(node) else text
+        if node.children:
+            return next(filter(None, map(self.stranger, node.children)), "")
+        return next((n for n in re.findall(r"(?<!\w)[^\W\d]\w*", text) if not self.has(n)), "")

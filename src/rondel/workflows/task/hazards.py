@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rondel.workflows.task import bash, programs
 from rondel.workflows.task import words as rules
-from rondel.workflows.task.arithmetic import Numbers
 from rondel.workflows.task.bash import (
     NONE,
     Held,
@@ -27,7 +26,8 @@ from rondel.workflows.task.bash import (
     taints,
     word,
 )
-from rondel.workflows.task.flows import ARGUMENTS, CONTENT, DEPTH_MAX, NAMES, Flow
+from rondel.workflows.task.flows import ARGUMENTS, DEPTH_MAX, NAMES, Flow, Numbers
+from rondel.workflows.task.programs import PROGRAMS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,6 +44,7 @@ _WHERE = frozenset(
     )
 )  # what of these is not for values is refused by its own rule
 _ADVICE = "give it as an argument to a program or a script file that is named there"
+_PREFIXES = frozenset(name for name, p in PROGRAMS.items() if p.operands[-1] == "command" and not p.runs_code)
 _TRANSFORMS = re.compile(r"@[QULu]\}$")
 
 
@@ -53,13 +54,14 @@ class Option(NamedTuple):
     name: str
     program: str
     splits: bool  # each word of the value would be one of the command's
+    stays: bool = False  # the value names a file below a folder that is written out
 
 
 def inspect(tree: Tree, exported: Container[str]) -> tuple[tuple[str, ...], frozenset[Option]]:
     """What is wrong with a command that takes values, and which of them may not begin with `-`."""
     variables = set(re.findall(r"\w+", tree.text))
     outer = {name: frozenset((Held(name, How.WHOLE),)) for name in variables if name in exported}
-    names = frozenset(r.name for r in tree.references) | outer.keys()
+    names = frozenset(r.name for r in tree.references) or frozenset(outer)
     found = _Inspection(tree, Flow(tree, outer), names)
     found.all()
     return tuple(dict.fromkeys(found.problems)), frozenset(found.options)
@@ -111,13 +113,20 @@ class _Inspection:
 
     def _settings(self) -> None:
         for assignment in self.flow.assignments:
-            if rules.is_setting(assignment.variable):
-                files = self.flow.held.get(CONTENT, NONE)
-                taint = assignment.taint() or files
-                if assignment.variable.startswith("BASH"):
-                    taint = self.flow.everything()
-                what = f"{assignment.variable}, which tells bash or programs what to do"
-                self._refuse(taint, what, "use a variable of another name")
+            name, taint = assignment.variable, assignment.taint()
+            written = Input(reaches=False, written=self.flow.written, any_file=False)
+            texts = [bash.literal(self.tree, value) for value in assignment.values or ()]
+            names_file = any(written.is_written(Word(text, "")) for text in texts)
+            if name == ARGUMENTS:
+                continue
+            if programs.is_evaluated(name) and not set(texts) <= {"", "cat", "true", ":"}:
+                what = f"{name}, whose text bash or programs run"
+                self._refuse_script(taint, what, "write the command without it")
+            elif (taint or names_file) and not programs.may_hold(
+                name, exported=assignment.exported or name in self.flow.exported
+            ):
+                what = f"{name}, a variable that bash or programs may read"
+                self._refuse_script(taint, what, "use a name in small letters, and do not export it")
 
     # -- simple commands ----------------------------------------------------------------
 
@@ -127,10 +136,16 @@ class _Inspection:
             replace(w, taint=self.flow.argument(p), first=self.flow.beginning(p))
             for p, w in zip(parts, words, strict=True)
         ]
+        full = [replace(w, is_computed=self._is_computed(w)) for w in full]
         if full and full[0].text is None and not self.flow.assigned & {"HOME"}:
             home = _HOME.fullmatch(self.tree.of(parts[0]))
             full[0] = replace(full[0], text=f"~{home[1]}" if home else None)
         self._run(full, self.flow.fed_to(node))
+
+    def _is_computed(self, each: Word) -> bool:
+        """Whether a word may be an option by what the script puts into a variable."""
+        is_own = each.many and not each.taint
+        return each.text is None and not each.head and (is_own or self.flow.has_option)
 
     def _run(self, words: Sequence[Word], fed: Taint) -> None:
         if not words:
@@ -139,52 +154,42 @@ class _Inspection:
             what = "the name of a command" if words[0].taint else "a name that is not written out"
             self._refuse_script(words[0].taint, f"{what} for a command", "write the name of the program")
             return
-        name = rules.base(words[0].text)
+        name = programs.base(words[0].text)
         if words[0].text in self.flow.functions:
             return  # its arguments are looked at where they are used
-        if name in programs.PREFIXES:
-            self._prefix(name, words, fed)
+        if name == "command" and len(words) > 1 and re.fullmatch(r"-p?[vV]", words[1].text or ""):
+            return
+        inner = rules.read(words).inner
+        if inner is not None:
+            self._prefix(name, words, inner, fed)
         elif name in programs.SHELLS and (at := rules.shell_script(words)) is not None:
-            given = taints(words[at + 1 :])
-            self._script(words[at].text or "", given, fed, is_bash=name == "bash")
+            self._script(words[at].text or "", taints(words[at + 1 :]), fed, is_bash=name == "bash")
         elif name == "trap":
             self._trap(words)
         elif name == "let":
             self._let(words)
-        elif name == "find" and (inner := _find_exec(words)) is not None:
-            self._find(words, inner, fed)
+        elif name == "find" and (run := _find_exec(words)) is not None:
+            self._find(words, run, fed)
         else:
             self._program(words, fed)
 
-    def _program(self, words: Sequence[Word], fed: Taint) -> None:
-        given = Input(fed, self.flow.written, self.flow.any_file)
-        what = rules.problem(words, given)
-        taint = fed | taints(words)
+    def _program(self, words: Sequence[Word], fed: Taint) -> bool:
+        """Whether a program may get these words and this standard input."""
+        what = rules.problem(words, self.flow.given(words, fed))
         if what:
-            self._refuse_script(taint, what)
-            return
+            self._refuse_script(fed | taints(words), what)
+            return False
         self._options(words)
-        name = rules.base(words[0].text or "")
-        if rules.known(name) and name not in ("docker", "podman", "npm", "pnpm", "yarn"):
-            return
-        for at, inner in enumerate(words[1:], start=1):
-            if (
-                inner.text is None
-                and not inner.taint
-                and self._names_an_interpreter()
-                and any(w.taint for w in words[at:])
-            ):
-                self._refuse_script(taint, f"a word of {name} that is not written out", "write it out")
-            if inner.text is not None and rules.base(inner.text) in programs.SHELLS | programs.LANGUAGES:
-                if fed or self.flow.written or any(w.taint for w in words[at:]):
-                    self._run(words[at:], fed)
-                break
-
-    def _names_an_interpreter(self) -> bool:
-        """Whether a variable may hold the name of an interpreter."""
-        texts = [self.tree.of(v) for a in self.flow.assignments for v in a.values or ()]
-        found = {rules.base(name) for text in texts for name in re.findall(r"[\w./-]+", text)}
-        return bool(found & (programs.SHELLS | programs.LANGUAGES))
+        line = rules.read(words)
+        for place in line.places:
+            names = [h.name for h in words[place.at].taint] if place.role == "/" else []
+            self.options |= {Option(n, words[0].text or "", splits=False, stays=True) for n in names}
+        if line.program is None:  # a script of one's own, which may run the program that is named to it
+            named = (n for n, w in enumerate(words[1:], start=1) if _is_interpreter(w))
+            at = next(named, len(words))
+            if fed or taints(words[at:]):
+                self._run(words[at:], fed)
+        return True
 
     def _options(self, words: Sequence[Word]) -> None:
         for at, each in enumerate(words):
@@ -195,19 +200,17 @@ class _Inspection:
                 else:
                     self.options.add(Option(held.name, takes, held.how is How.WORDS))
 
-    def _prefix(self, name: str, words: Sequence[Word], fed: Taint) -> None:
-        if name == "command" and len(words) > 1 and re.fullmatch(r"-p?[vV]", words[1].text or ""):
-            return
-        rest, wrong = rules.behind_prefix(words)
-        if wrong:
-            self._refuse_script(taints(words), wrong, "write it out")
-            return
-        before = words[: len(words) - len(rest)]
-        self._options(before)
-        if name != "xargs":
-            self._run(rest, fed)
-        elif rest:
+    def _prefix(self, name: str, words: Sequence[Word], inner: int, fed: Taint) -> None:
+        before, rest = words[:inner], words[inner:]
+        if any(w.many for w in before[1:]) or (
+            rules.read(words).problem and (name in _PREFIXES or fed or taints(words))
+        ):
+            what = f"{name}, with words that are not known before its command"
+            self._refuse_script(taints(words), what, "write it out")
+        elif self._program(before, fed) and name == "xargs":
             self._xargs(before, rest, fed)
+        else:
+            self._run(rest, fed)
 
     def _xargs(self, before: Sequence[Word], rest: Sequence[Word], fed: Taint) -> None:
         """The command gets what xargs reads as words, or in the place of a word of its own."""
@@ -215,7 +218,7 @@ class _Inspection:
         read = changed(fed, How.WORDS) | (
             self.flow.everything() if any(t.startswith("-a") for t in texts) else NONE
         )
-        if any(t.startswith("-d") for t in texts):
+        if any(t.startswith(("-d", "--d")) for t in texts):
             read = changed(read)
         place = next((t[2:] or texts[n + 1] for n, t in enumerate(texts) if t.startswith("-I")), None)
         if place is None:
@@ -354,7 +357,7 @@ class _Inspection:
 
     def _on_function_definition(self, node: Node) -> None:
         name = self.tree.of(node.child_by_field_name("name") or node)
-        if rules.known(rules.base(name)) or not re.fullmatch(r"[\w-]+", name):
+        if programs.is_known(name) or not re.fullmatch(r"[\w-]+", name):
             self._refuse_script(NONE, f"a function {name}", "give it a name that no program has")
 
     # -- redirections and texts ------------------------------------------------------------
@@ -412,3 +415,8 @@ def _replaced(each: Word, place: str, taint: Taint) -> Word:
         return each
     head = (each.text or "")[:at]
     return Word(None, head, taint=each.taint | taint, first=NONE if head else taint)
+
+
+def _is_interpreter(each: Word) -> bool:
+    program = PROGRAMS.get(programs.base(each.text or ""))
+    return program is not None and program.operands[0] in ("script", "code")

@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rondel.workflows.task.bash import Quote, Reference, Tree, ancestors, descendants, parse, quote, word
 from rondel.workflows.task.hazards import Option, inspect
+from rondel.workflows.task.programs import PROPERTIES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-EXPORTED = (
-    *("id", "title", "status", "type", "agent", "requirements", "focus_paths", "acceptance", "parent"),
-    *("depends_on", "target_files"),
-)  # what a command finds in its environment too; lists are separated by spaces
+EXPORTED = PROPERTIES  # lists are separated by spaces
 ALWAYS = (
     *EXPORTED,
     *("inherited", "inherited.from", "inherited.context", "shared_context"),
 )  # what every task has, if only empty
 ENVIRONMENT_MAX = 32_000  # bytes of one environment variable; the system allows 128 KB
-_BEGINS_A_WORD = re.compile(r"(^|[\s\\'\"])-")  # also behind what `read` and `xargs` take away
+# What may become an option: also behind what `read` and `xargs` take away, or as a pattern for a file name.
+_BEGINS_A_WORD = re.compile(r"(^|[\s\\'\"])([-*?\[]|[+@!]\()")
+_LEAVES = re.compile(r"(^|[\s/])\.\.(/|\s|$)")
 INDEX_DIGITS = 9  # of a place in a list
 REFERENCE = re.compile(r"\[([A-Za-z_][\w-]*(?:\.[\w-]+)*)\]")
 VARIABLE = "RONDEL_VAR_"
@@ -137,11 +137,17 @@ def prepare(commands: tuple[str, ...], variables: Variables) -> Prepared:
 def _taken_for_option(option: Option, variables: Variables) -> str:
     """Why a value cannot stand where a program would take it for an option; empty when it can."""
     value = variables.value(option.name) or ""
+    if option.stays:
+        return f"[{option.name}] leaves the folder before it, for {option.program}" * bool(
+            _LEAVES.search(value)
+        )
     begins = _BEGINS_A_WORD.search(value) is not None if option.splits else value.startswith("-")
     if not begins:
         return ""
+    what = "or has a pattern in it, " if option.splits else ""
     return (
-        f'[{option.name}] begins with "-", and {option.program} would take it for an option; put -- before it'
+        f'[{option.name}] begins with "-", {what}and {option.program} would take it for an option; '
+        "put -- before it"
     )
 
 
@@ -213,8 +219,8 @@ def compile_command(
 def _mentions(command: str, exported: Container[str]) -> bool:
     """Whether a command uses a variable of its environment that holds a value."""
     bare = r"|\b(\w+)" if re.search(r"\(\(|\$\[|\[\[|\$\{!|\b(let|printenv)\b", command) else ""
-    found = re.findall(rf"\$\{{?\W?(\w+){bare}", command)
-    return any(name in exported for names in found for name in ([names] if not bare else names))
+    found = re.findall(rf"(?=\$\{{?\W?(\w+))|(?i:env)\w*\W{{1,3}}(\w+){bare}", command)
+    return any(name in exported for names in found for name in names)
 
 
 def _unreadable(command: str, found: list[Reference], known: Container[str]) -> Script:

@@ -1,85 +1,238 @@
-"""Words: what a program may be given as its words and on its standard input, by its name.
-
-A plain program takes values everywhere; a guarded one with options that run nothing; an interpreter beside a
-program that is written out; one that runs what it is given takes none. A program that is not known takes
-values as arguments and on its standard input: what it does with them is its own matter.
-"""
+"""Words: what each word of a command is for its program, by the table, and whether a value may be there."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from rondel.workflows.task import programs
-from rondel.workflows.task.bash import Input, Word
+from rondel.workflows.task.bash import Input, Word, taints
+from rondel.workflows.task.programs import PROGRAMS, SHELLS, Program, base, names
+
+_ROLES = {":": "_", "?": "_", "tree": "^"}  # of an option's argument; the others are their own
+_SET_OPTION = re.compile(r"[-+][euxfvCETh]*o?")
+_SET_NAMES = names("pipefail errexit nounset noglob xtrace verbose noclobber errtrace functrace")
+_SHOPT = names(
+    "-s -u -q nullglob failglob dotglob globstar extglob nocaseglob nocasematch inherit_errexit lastpipe"
+)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_UNARY = re.compile(r"-[a-hknoprstuwxzGLNOS]")
+_BINARY = re.compile(r"==?|!=|<|>|-(eq|ne|lt|le|gt|ge|nt|ot|ef)")
+_NO_OPTIONS = names("cd echo : true false test [ return exit shift")
+_BUNDLES = names("tar gtar bsdtar")  # which take options without a dash
 
 
-def base(text: str) -> str:
-    """A program's name without its folder and its version: /usr/bin/python3.11 is python."""
-    name = text.rpartition("/")[2].lower()
-    return name if name in programs.NUMBERED else re.sub(r"(?<![-\d.])[-\d.]++$", "", name) or name
+class Place(NamedTuple):
+    """A word that is no option by itself, and what it is for its program."""
+
+    at: int
+    role: str  # as in the table
+    option: str = ""  # whose argument it is
+    text: str | None = None  # what is written out there
 
 
-def program_name(words: Sequence[Word]) -> str:
+@dataclass
+class Line:
+    """A command by the table."""
+
+    program: Program | None
+    places: list[Place] = field(default_factory=list)
+    problem: str = ""  # why no value may be on this line
+    inner: int | None = None  # where the command begins that it runs
+    writes_anywhere: bool = False
+
+    def code(self) -> Place | None:
+        """The program that stands on the line."""
+        return next((p for p in self.places if p.role == "code"), None)
+
+
+def read(words: Sequence[Word]) -> Line:
+    """The words of a command, each with its role; the first is written out."""
+    return _Reader(words).line
+
+
+class _Reader:
+    """Reads a command from left to right, through its subcommands."""
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        self.words = words
+        self.line = Line(PROGRAMS.get(base(words[0].text or "")))
+        self.operands: list[int] = []
+        self.options_end = False
+        if self.line.program is not None:
+            self._all(self.line.program)
+
+    def _all(self, program: Program) -> None:
+        at = 1
+        while at < len(self.words) and self.line.inner is None and self.line.program is not None:
+            at = self._next(self.line.program, at)
+        if self.line.program is not None:
+            self._operand_roles(self.line.program)
+        self.line.writes_anywhere |= program.writes_anywhere
+
+    def _next(self, program: Program, at: int) -> int:
+        word = self.words[at]
+        if self.options_end or program.name in _NO_OPTIONS:
+            return self._operand(program, at)
+        if word.text == "--":
+            self.options_end = program.operands != ("sub",) and not program.passes_options_on
+            return at + 1
+        if re.match(r"\w+=", word.head) and program.name in ("env", "sudo"):
+            self.line.places.append(Place(at, "env", text=word.text))
+            return at + 1
+        is_bundle = program.name in _BUNDLES and at == 1 and not word.head.startswith("-")
+        if is_bundle or (word.head.startswith("-") and word.text != "-"):
+            text = word.head if word.text is None else word.text
+            if is_bundle and re.search("[fCXbN].", text):
+                self._refuse(program, text)
+            return self._option(program, at, "-" * is_bundle + text)
+        if word.head.startswith("+") and program.name in SHELLS and not self.operands:
+            self._refuse(program, word.head)
+        if word.is_computed and program.is_guarded:
+            self._problem(f"{program.name}, with a word that is not written out")
+        return self._operand(program, at)
+
+    def _refuse(self, program: Program, option: str) -> int:
+        return self._problem(
+            f"{program.name} {option}, an option that is not known to be harmless beside a value"
+        )
+
+    def _problem(self, what: str) -> int:
+        self.line.problem = self.line.problem or what
+        return 1
+
+    # -- options -----------------------------------------------------------------------------
+
+    def _option(self, program: Program, at: int, head: str) -> int:
+        """The place behind an option and its arguments."""
+        if head.startswith("--") or program.has_whole_options:
+            name, equals, _ = head.partition("=")
+            kind = program.options.get(name)
+            if kind is None or (equals and kind in ("", "^")) or (not equals and self.words[at].text is None):
+                return at + self._refuse(program, name)
+            return self._argument(program, at, name, kind, len(name) + 1 if equals else None)
+        if re.fullmatch(r"-\d+", head) and self.words[at].text is not None:
+            return at + 1
+        for place, letter in enumerate(head[1:], start=1):
+            name = f"-{letter}"
+            kind = program.options.get(name, "" if place > 1 and letter.isdecimal() else None)
+            if kind is None:
+                return at + self._refuse(program, name)
+            self.line.writes_anywhere |= kind == "^"
+            if kind not in ("", "^"):
+                has_more = place + 1 < len(head) or self.words[at].text is None
+                return self._argument(program, at, name, kind, place + 1 if has_more else None)
+        return at + (1 if self.words[at].text is not None and head != "-" else self._refuse(program, head))
+
+    def _argument(self, program: Program, at: int, name: str, kind: str, attached: int | None) -> int:
+        """The place behind an option's argument, which stands in the same word or is the next one."""
+        self.line.writes_anywhere |= kind == "^"
+        if kind in ("", "^") or (kind == "?" and attached is None):
+            return at + 1
+        if attached is not None and kind == "code" and program.name in SHELLS:
+            return at + self._refuse(program, self.words[at].head)  # there `-ce` is `-c -e`
+        role = _ROLES.get(kind, kind)
+        place = at if attached is not None else at + 1
+        if place >= len(self.words):
+            return place
+        word = self.words[place]
+        text = word.text[attached:] if word.text is not None and attached is not None else word.text
+        if word.many and word.taint and program.is_guarded:
+            self._problem(f"{program.name} {name}, whose argument may become several words")
+        if role == "pair":
+            self.line.places += [
+                Place(place, "!", name),
+                *([Place(place + 1, "_", name)] * (place + 1 < len(self.words))),
+            ]
+            return place + 2
+        if role == "sub":
+            return self._subcommand(program, place, text, is_module=True)
+        self.line.places.append(Place(place, role, name, text))
+        if role == "code" and program.operands[0] == "script":
+            self.line.places += [Place(n, "_") for n in range(place + 1, len(self.words))]
+            return len(self.words)
+        return place + 1
+
+    # -- operands ----------------------------------------------------------------------------
+
+    def _operand(self, program: Program, at: int) -> int:
+        number = len(self.operands)
+        role = program.operands[number] if number < len(program.operands) else ""
+        if role == "code" and self.line.code() is not None:
+            role = "_"
+        if role == "sub":
+            return self._subcommand(program, at, self.words[at].text)
+        if role == "command":
+            self.line.inner = at
+            return at
+        self.operands.append(at)
+        if role == "script":
+            self.line.places += [Place(n, "_") for n in range(at + 1, len(self.words))]
+            return len(self.words)
+        return at + 1
+
+    def _subcommand(self, program: Program, at: int, text: str | None, *, is_module: bool = False) -> int:
+        """Go on by the line of the subcommand; of `python -m NAME` by that of a program of that name."""
+        name = f"{program.name} {'-m ' if is_module else ''}{text or ''}".rstrip()
+        known = (text or "") if is_module and text in _MODULES else name
+        self.line.program = PROGRAMS.get(known) if text else None
+        if self.line.program is None:
+            self._problem(f"{name}, which is not known to take a value as data")
+            return len(self.words)
+        self.line.writes_anywhere |= self.line.program.writes_anywhere
+        return at + 1
+
+    def _operand_roles(self, program: Program) -> None:
+        wanted = list(program.operands)
+        if wanted[0] == "code" and self.line.code() is not None:
+            wanted = wanted[1:]
+        if wanted[-1] == ">" and any(p.role == ">" for p in self.line.places):
+            wanted[-1] = "_"  # `cp -t TO FROM`
+        several = next((n for n, role in enumerate(wanted) if role.endswith("*")), None)
+        if several is not None:
+            missing = len(self.operands) - len(wanted) + 1
+            wanted[several : several + 1] = [wanted[several].rstrip("*")] * max(missing, 0)
+        fixed = several if several is not None else len(wanted)
+        for number, at in enumerate(self.operands):
+            word, role = self.words[at], wanted[number] if number < len(wanted) else "!"
+            text = word.text
+            if role == "dd":
+                role, text = (">", text[3:] if text else None) if word.head.startswith("of=") else ("_", text)
+            if word.many and number < fixed and len(program.operands) > 1:
+                self._problem(f"{program.name}, with a word that may become several")
+            self.line.places.append(Place(at, role, text=text))
+
+
+_MODULES = names("pytest json.tool venv mypy ruff black isort coverage")
+
+
+# -- what a command does with what it gets -----------------------------------------------------
+
+
+def last(words: Sequence[Word]) -> Sequence[Word]:
+    """The command that is run in the end, behind `env`, `timeout` and the like."""
+    while words and words[0].text is not None:
+        inner = read(words).inner
+        if inner is None:
+            return words
+        words = words[inner:]
+    return words
+
+
+def name_of(words: Sequence[Word]) -> str:
     """The name of the program that is run in the end; empty where it is not known."""
-    last = base(words[0].text or "") if words else ""
-    if last not in programs.PREFIXES:
-        return last
-    rest, _ = behind_prefix(words)
-    return program_name(rest)
-
-
-def known(name: str) -> bool:
-    """Whether a name has a meaning here, so that no function may have it."""
-    return any(name in table for table in programs.KNOWN)
-
-
-def is_setting(variable: str) -> bool:
-    """Whether bash or programs read a variable of this name to know what to do."""
-    return programs.SETTINGS.fullmatch(variable) is not None
-
-
-# -- what a command is, by its words ----------------------------------------------------------
-
-
-def behind_prefix(words: Sequence[Word]) -> tuple[Sequence[Word], str]:
-    """The command that a prefix runs, and what is wrong with the words before it."""
-    name = base(words[0].text or "")
-    flags, valued, operands = programs.PREFIXES[name]
-    takes_word = re.compile(f"-[{valued or '-'}]")
-    takes_none = re.compile(f"-[{flags or '-'}]+|-[{valued or '-'}][\\w.:=+{{}}%@-]+")
-    at = 1
-    while at < len(words) and words[at].text != "--":
-        text = words[at].text or ""
-        if takes_word.fullmatch(text):
-            at += 2
-        elif takes_none.fullmatch(text) or (name in ("env", "sudo") and re.match(r"\w+=", words[at].head)):
-            at += 1
-        elif words[at].head.startswith("-"):
-            return (), f"an option of {name} that is not known"
-        else:
-            break
-    at += operands + (words[at : at + 1] != [] and words[at].text == "--")
-    if any(word.many for word in words[1:at]):
-        return (), f"a word of {name} that may become several"
-    return words[at:], ""
+    found = last(words)
+    return base(found[0].text or "") if found else ""
 
 
 def shell_script(words: Sequence[Word]) -> int | None:
     """The word that is the script of `bash -c`; None where there is none that is written out."""
-    for at in range(1, len(words)):
-        text = words[at].text
-        if text is None:
-            return None
-        if words[at - 1].text in ("-o", "+o", "-O"):
-            continue
-        if re.fullmatch(r"-[eulxfnv]*c", text):
-            following = words[at + 1 : at + 2]
-            return at + 1 if following and following[0].text is not None else None
-        if not re.fullmatch(r"[-+][euxfnvol]+|-O|--(norc|noprofile|posix|login)", text):
-            return None
-    return None
+    line = read(words)
+    code = line.code() if base(words[0].text or "") in SHELLS and not line.problem else None
+    return code.at if code is not None and code.text is not None else None
 
 
 def prints_its_words(words: Sequence[Word]) -> bool:
@@ -87,235 +240,99 @@ def prints_its_words(words: Sequence[Word]) -> bool:
     name = words[0].text if words else ""
     if name == "echo":
         return not any(w.head.startswith("-") and w.text != "-n" for w in words[1:])
-    return (
-        name == "printf"
-        and len(words) > 1
-        and re.fullmatch(r"(%s|[^%\\]|\\[nt0])*", words[1].text or "%") is not None
-    )
+    is_format = len(words) > 1 and re.fullmatch(r"(%s|[^%\\]|\\[nt0])*", words[1].text or "%") is not None
+    return name == "printf" and is_format
 
 
-def variables_set(words: Sequence[Word]) -> Iterator[tuple[str, bool]]:
+def prints_a_number(words: Sequence[Word]) -> bool:
+    """Whether a command prints nothing but one number: `wc -l` of its standard input."""
+    texts = [w.text or "?" for w in words]
+    return texts[0] == "wc" and re.fullmatch(r"-[lwcm]", " ".join(texts[1:])) is not None
+
+
+def sets(words: Sequence[Word]) -> list[tuple[str, bool]]:
     """The variables that a command sets, and whether to what it reads."""
-    name = program_name(words)
-    texts = [w.text or "" for w in words[1:]]
+    found = last(words)
+    name, texts = name_of(words), [w.text or "" for w in found[1:]]
     if name in ("read", "mapfile", "readarray"):
-        names = [t for t in texts if programs.NAME.fullmatch(t)]
-        yield from ((n, True) for n in names or ["REPLY" if name == "read" else "MAPFILE"])
-    elif name == "getopts" or (name == "printf" and texts[:1] == ["-v"]):
-        yield from ((t, False) for t in texts[1:2])
+        names = [t for t in texts if _NAME.fullmatch(t)]
+        return [(n, True) for n in names or ["REPLY" if name == "read" else "MAPFILE"]]
+    if name == "getopts" or (name == "printf" and texts[:1] == ["-v"]):
+        return [(t, False) for t in texts[1:2]]
+    return []
 
 
 def cuts_what_it_reads(words: Sequence[Word]) -> bool:
     """Whether `read` takes more or less than whole lines."""
     texts = [w.text for w in words]
-    return (
-        any(t is None or re.match(r"-\w*[nNkdi]", t) for t in texts)
-        and texts[-3:-1] != ["-d", ""]
-        and "" not in texts
-    )
+    cuts = any(t is None or re.match(r"-\w*[nNkdi]", t) for t in texts)
+    return cuts and texts[-3:-1] != ["-d", ""] and "" not in texts
 
 
-def writes(words: Sequence[Word]) -> bool:
-    """Whether a command writes what it reads into a file."""
-    name = program_name(words)
-    return name in programs.WRITERS and (
-        name != "sort" or any(w.head.startswith(("-o", "--o")) for w in words)
-    )
-
-
-def made(words: Sequence[Word]) -> _Made:
-    """Which words of a command name what it reads, and the files or folders that it makes of that.
-
-    None stands for one whose name is not written out.
-    """
-    name = programs.SAME.get(program_name(words), program_name(words))
-    find = _MAKES.get(name)
-    first = next((n for n, w in enumerate(words) if base(w.text or "") == program_name(words)), 0)
-    return find(words, first + 1) if find is not None else ((), ())
-
-
-_Words = Sequence[Word]
-_Made = tuple[Sequence[int], Sequence[str | None]]
-
-
-def _to_the_last(words: _Words, first: int) -> _Made:
-    """`cp FROM… TO`, `cp -t TO FROM…`."""
-    if folder := _after(words, "-t", "--target-directory"):
-        return range(first, len(words)), folder
-    return range(first, len(words) - 1), [words[-1].text]
-
-
-def _by_option(*options: str, else_here: bool) -> Callable[[_Words, int], _Made]:
-    """`curl -o TO FROM`; without the option it is a file here, or none."""
-
-    def find(words: _Words, first: int) -> _Made:
-        return range(first, len(words)), _after(words, *options) or ([None] if else_here else [])
-
-    return find
-
-
-def _downloaded(words: _Words, first: int) -> _Made:
-    named = any(re.match(r"-\w*O|--remote-name", w.head) for w in words[first:])
-    return range(first, len(words)), [*_after(words, "-o", "--output"), *([None] if named else [])]
-
-
-def _unpacked(words: _Words, first: int) -> _Made:
-    letters = words[first].head if len(words) > first else ""
-    unpacks = any(re.match(r"-\w*x|--(ex|get)", w.head) for w in words[first:]) or re.match(r"\w*x", letters)
-    return (range(first, len(words)), _after(words, "-C", "--directory") or [None]) if unpacks else ((), ())
-
-
-def _converted(words: _Words, first: int) -> _Made:
-    """`dd if=FROM of=TO`."""
-    targets = [w.text.removeprefix("of=") if w.text else None for w in words if w.head.startswith("of=")]
-    return [n for n in range(first, len(words)) if not words[n].head.startswith("of=")], targets
-
-
-def _cloned(words: _Words, first: int) -> _Made:
-    at = next((n for n in range(first, len(words)) if words[n].text == "clone"), None)
-    return ((), ()) if at is None else (range(at + 1, len(words)), [words[-1].text])
-
-
-def _after(words: Sequence[Word], *options: str) -> list[str | None]:
-    """What options say, as a word of its own or in the same; None for what is not written out."""
-    found: list[str | None] = []
-    for before, word in pairwise((*words, Word("", ""))):
-        for option in options:
-            short = not option.startswith("--")
-            own = re.fullmatch(rf"-\w*{option[1:]}", before.text or "") if short else before.text == option
-            start = option if short else f"{option}="
-            if own:
-                found.append(word.text)
-            elif before.head.startswith(start):
-                found.append(before.text.removeprefix(start) if before.text else None)
-    return found
-
-
-_MAKES: dict[str, Callable[[_Words, int], _Made]] = {
-    **dict.fromkeys(("cp", "mv", "ln", "link", "install", "rsync"), _to_the_last),
-    **dict.fromkeys(("split", "csplit"), _by_option(else_here=True)),
-    "curl": _downloaded,
-    "wget": _by_option("-O", "--output-document", "-P", "--directory-prefix", else_here=True),
-    "unzip": _by_option("-d", else_here=True),
-    "sort": _by_option("-o", "--output", else_here=False),
-    "tar": _unpacked,
-    "dd": _converted,
-    "git": _cloned,
-}
+def may_write(name: str, line: Line) -> bool:
+    """Whether a program that stands on the line writes files."""
+    code = line.code()
+    return code is not None and "awk" in name and ">" in (code.text or ">")
 
 
 # -- what may not be ---------------------------------------------------------------------------
 
 
 def problem(words: Sequence[Word], given: Input) -> str:
-    """Why this command may not be given values as it is; empty where it may."""
-    words = _module_as_program(words)
+    """Why this command may not stand in a script that has values; empty where it may."""
     path = words[0].text or ""
     name = base(path)
-    name = programs.SAME.get(name, name)
-    if given.written.intersection(path.split("/")) or path.startswith(("/proc/", "/dev/")):
-        return f"{path}, which may be anything"
     rule = _RULES.get(name)
     if rule is not None:
         return rule(words)
-    if name in programs.PLAIN:
-        return _copies(name, words)
-    if given.any_file and name not in programs.READERS_OF_CODE:
+    if name in programs.BUILTINS:
+        return f"{name}, which may evaluate what it is given"
+    line = read(words)
+    program = line.program
+    if name in given.made:
+        return f"{name}, a file that the same command writes"
+    runs = program is None or program.runs_code or name == "git"
+    if runs and (given.any_file or given.is_written(words[0])):
         return f"{name}, which may run a file that a value was written to"
-    if name in programs.SHELLS | programs.LANGUAGES | programs.READERS_OF_CODE:
-        return programs.interpreter_problem(name, words, given)
-    if name in ("source", "."):
-        return programs.script_file(name, words[1:], given)
-    has_value = bool(given.fed or given.written) or any(w.taint for w in words)
-    has_script = any("$" in (w.text or "") for w in words[1:])  # which may use a variable that holds a value
-    if name in programs.OF_BASH or (name in programs.RUN_WHAT_THEY_GET and (has_value or has_script)):
-        return f"{name}, which runs what it is given"
-    if has_value and (ran := _runs_by_subcommand(name, words)):
-        return f"{name} {ran}, which runs what it is given"
-    if name in programs.GUARDED:
-        return _guarded(name, words) if has_value else ""
-    return _unknown(name, words)
-
-
-def _runs_by_subcommand(name: str, words: Sequence[Word]) -> str:
-    """The word by which a program runs what it is given: `uv run` a program that is not written out."""
-    runs = programs.SUBCOMMANDS_THAT_RUN.get(name, frozenset())
-    at = next((n for n, w in enumerate(words) if n and w.text in runs), None)
-    if at is None:
+    if not given.reaches and not taints(words):
+        return _reads_its_program(name, line)
+    if program is None and not line.problem and programs.is_own(path):
         return ""
-    program = next((w for w in words[at + 1 :] if not w.head.startswith("-")), None)
-    is_named = words[at].text in ("run", "exec") and program is not None and program.text is not None
-    return "" if is_named else words[at].text or ""
+    if program is None or line.problem:
+        return line.problem or f"{name}, which is not known to take a value as data"
+    wrong = (_wrong(name, words[p.at], p, given) for p in line.places)
+    return next(filter(None, wrong), "") or _reads_its_program(name, line)
 
 
-def _module_as_program(words: Sequence[Word]) -> Sequence[Word]:
-    """`python -m pip …` is `pip …`, where a program of that name is known here."""
-    if base(words[0].text or "") not in ("python", "pypy"):
-        return words
-    for at, word in enumerate(words[1:-1], start=1):
-        if word.text is None or not word.text.startswith("-"):
-            return words
-        if re.fullmatch(r"-[A-Za-z]*m", word.text):
-            module = (words[at + 1].text or "").partition(".")[0]
-            is_program = module in {*programs.RUN_WHAT_THEY_GET, *programs.SUBCOMMANDS_THAT_RUN}
-            is_program |= module in programs.GUARDED
-            return [Word(module, module), *words[at + 2 :]] if is_program else words
-    return words
+def _reads_its_program(name: str, line: Line) -> str:
+    """An interpreter without a script reads its standard input."""
+    if line.program is None or line.program.operands[0] != "script" or line.problem:
+        return ""
+    has_one = any(p.role in ("script", "code") for p in line.places)
+    return "" if has_one else f"{name}, which reads its program from its standard input"
 
 
-def _copies(name: str, words: Sequence[Word]) -> str:
-    """A copy of an interpreter would run under another name."""
-    runs = programs.SHELLS | programs.LANGUAGES | programs.RUN_WHAT_THEY_GET | programs.PREFIXES.keys()
-    copied = [w.text for w in words[1:] if "/" in (w.text or "") and base(w.text or "") in runs]
-    return f"{name} of {copied[0]}" if copied and (name in programs.WRITERS or name in ("cat", "tee")) else ""
-
-
-def _guarded(name: str, words: Sequence[Word]) -> str:
-    """All options are known to run nothing, and none is computed."""
-    rest = list(words[1:])
-    while name == "git" and rest and rest[0].text in ("-C", "--no-pager", "-P"):
-        rest = rest[2 if rest[0].text == "-C" else 1 :]
-    first = rest[0].text if rest else ""
-    if name == "git" and first not in programs.GIT_COMMANDS:
-        return "git, with a command that is not known to run nothing"
-    if name in ("tar", "npm", "docker") and (
-        first is None or any(w.text in programs.NPM_RUNS for w in _subcommand(rest))
-    ):
-        return f"{name}, whose first word is not known to run nothing"
-    for word in rest:
-        if word.text == "--":
-            break
-        if word.text is None and not word.taint and word.many:
-            return f"{name}, with a word that is not written out"
-        option = re.match(r"--[\w-]+|-\w+", word.head)
-        if option is not None and not _is_allowed(name, option[0]):
-            return f"{name} {option[0]}, which is not known to run nothing"
-    return _unknown(name, rest) if name in ("docker", "npm") else ""
-
-
-def _subcommand(words: Sequence[Word]) -> Sequence[Word]:
-    """The first word that is no option; behind options, which may take a word of their own, the first two."""
-    plain = [w for w in words if not w.head.startswith("-")]
-    return plain[: 2 if words and words[0].head.startswith("-") else 1]
-
-
-def _is_allowed(name: str, option: str) -> bool:
-    allowed = programs.GUARDED[name].split()
-    if option in allowed or re.fullmatch(r"-\d+", option):
-        return True
-    letters = {a[1] for a in allowed if re.fullmatch(r"-\w", a)}
-    if option.startswith("--"):
-        return False
-    return option[1] in letters if name in programs.ATTACHED else set(option[1:]) <= letters
-
-
-def _unknown(name: str, words: Sequence[Word]) -> str:
-    """An option whose name says that it runs something gets no value."""
-    for before, word in pairwise(words):
-        option = programs.OPTION_THAT_RUNS.match(word.head)
-        if word.taint and (option is not None or programs.OPTION_THAT_RUNS.fullmatch(before.text or "")):
-            return f"{name} {option[0] if option is not None else before.text}, which may run it"
-    return ""
+def _wrong(name: str, word: Word, place: Place, given: Input) -> str:
+    """Why a word may not be what it is."""
+    if place.role == "code":
+        return programs.code_problem(name, place.text)
+    if place.role == "script":
+        if place.text is None or place.text.startswith(("-", "/dev/", "/proc/")):
+            return f"{name}, whose script is not a file that is written out"
+        return f"{name}, which may run a file that a value was written to" if given.is_written(word) else ""
+    if place.role == "/" and given.is_written(word):
+        return f"{name}, which may run a file that a value was written to"
+    if place.role == "!" and "%output" in (place.text or ""):
+        return f"{name} {place.option} with %output, which writes a file"  # a format of curl
+    if not word.taint or word.text is not None:
+        return ""
+    if place.role == "!":
+        return f"{name} {place.option}".rstrip() + ", where it is not known to be data"
+    return (
+        f"{name}, which runs the file that it names (write a folder before it)"
+        if place.role == "/" and "/" not in word.head
+        else ""
+    )
 
 
 # -- commands of bash with a form of their own ---------------------------------------------------
@@ -335,28 +352,23 @@ def _set(words: Sequence[Word]) -> str:
         if word.text == "--":
             return ""
         named = before is not words[0] and (before.text or "").endswith("o")
-        known_one = (
-            word.text in programs.SET_NAMES if named else programs.SET_OPTION.fullmatch(word.text or "")
-        )
-        if not known_one and (named or word.head.startswith(("-", "+"))):
+        is_known = word.text in _SET_NAMES if named else _SET_OPTION.fullmatch(word.text or "")
+        if not is_known and (named or word.head.startswith(("-", "+"))):
             return "set, with an option that is not known"
     return ""
 
 
 def _shopt(words: Sequence[Word]) -> str:
-    return (
-        "" if all(w.text in programs.SHOPT for w in words[1:]) else "shopt, with an option that is not known"
-    )
+    return "" if all(w.text in _SHOPT for w in words[1:]) else "shopt, with an option that is not known"
 
 
 def _printf(words: Sequence[Word]) -> str:
     first, second = [*words[1:3], Word("", ""), Word("", "")][:2]
     if first.text == "-v":
-        return "" if programs.NAME.fullmatch(second.text or "") else "printf -v, which evaluates it"
+        return "" if _NAME.fullmatch(second.text or "") else "printf -v, which evaluates it"
     is_format = not first.many and (not first.head.startswith("-") or first.text == "--")
-    return (
-        "" if is_format and (first.text is not None or first.taint) else "a format of printf that is computed"
-    )
+    fine = is_format and (first.text is not None or first.taint)
+    return "" if fine else "a format of printf that is computed"
 
 
 def test(words: Sequence[Word]) -> str:
@@ -372,24 +384,19 @@ def test(words: Sequence[Word]) -> str:
     match texts:
         case [_]:
             return ""
-        case [operator, _] if programs.UNARY.fullmatch(operator):
+        case [operator, _] if _UNARY.fullmatch(operator):
             return ""
-        case [_, operator, _] if programs.BINARY.fullmatch(operator):
+        case [_, operator, _] if _BINARY.fullmatch(operator):
             return ""
     return "[ … ] that is more than one comparison (join several by &&)"
 
 
 _RULES = {
-    "read": _names_variables,
-    "mapfile": _names_variables,
-    "readarray": _names_variables,
-    "wait": _names_variables,
-    "getopts": _names_variables,
+    **dict.fromkeys(("read", "mapfile", "readarray", "wait", "getopts"), _names_variables),
+    **dict.fromkeys(("test", "["), test),
     "set": _set,
     "shopt": _shopt,
     "printf": _printf,
-    "test": test,
-    "[": test,
 }
 
 
@@ -397,10 +404,12 @@ def takes_as_option(words: Sequence[Word], at: int) -> str:
     """The program that would take word `at` for an option, did it begin with `-`; else empty."""
     name = base(words[0].text or "")
     given = words[1:at]
-    if name in programs.NO_OPTIONS or any(w.text == "--" for w in given):
+    program = read(words).program
+    passes_on = program is not None and program.passes_options_on
+    if name in _NO_OPTIONS or (any(w.text == "--" for w in given) and not passes_on):
         return ""
     if name == "printf" and any(not w.head.startswith("-") for w in given):
         return ""
-    if name in programs.SHELLS and (script := shell_script(words)) is not None and at > script:
+    if name in SHELLS and (script := shell_script(words)) is not None and at > script:
         return ""
     return name or "the command"
