@@ -16,7 +16,7 @@ from rondel.store import disk
 from rondel.testing.faults import die_at, in_child
 from rondel.testing.kills import Undisturbed, content, undisturbed
 from rondel.testing.scripted import asked
-from support.kills import swept
+from support.kills import swept_alone
 from support.power import PowerDisk
 
 
@@ -55,7 +55,7 @@ def check_after_power_loss_at(number: int, folder: Path, calm: Undisturbed) -> b
     return died
 
 
-@swept(parts=1, stride=3)
+@swept_alone(parts=1, stride=3)
 def test_a_power_loss_at_points_all_through_a_run_loses_nothing_that_was_finished(
     points: range, tmp_path: Path, calm: Undisturbed
 ):
