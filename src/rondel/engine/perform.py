@@ -19,7 +19,6 @@ from rondel.agents.base import Agent, Beat, Clocks, Reply, Request, starts_progr
 from rondel.agents.endings import cut_short
 from rondel.agents.process import Reason
 from rondel.agents.settings import AgentSettings
-from rondel.agents.tampering import differences
 from rondel.agents.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.config import Config
 from rondel.engine.collected import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected
@@ -480,11 +479,13 @@ class Performer(Generic[S]):
         )
         if not isinstance(before, dict):
             return ""
-        after = await _patiently(self._tools.workspaces.state)
-        if differences(before, after):  # git writes a log, then the branch: what is changed stays so
+        trees = self._tools.workspaces
+        after = await _patiently(trees.state)
+        if await _patiently(partial(trees.differences, before, after)):
+            # git writes a log, then the branch: what is changed stays so
             await asyncio.sleep(SETTLED_S)
-            after = await _patiently(self._tools.workspaces.state)
-        found = differences(before, after)
+            after = await _patiently(trees.state)
+        found = await _patiently(partial(trees.differences, before, after))
         if found:
             await self._write_state(self._state_note(job), after)
         return f"{TAMPERED} while {job.action.path} was at work: {found}. {TAMPERED_NEXT}" if found else ""
