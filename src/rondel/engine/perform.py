@@ -29,7 +29,6 @@ from rondel.model.trouble import NOT_RUN, machine, no_command
 from rondel.model.workflow import RepoReader, Step
 from rondel.processes import runner
 from rondel.processes.runner import Reason
-from rondel.repo.tampering import differences
 from rondel.repo.workspaces import ChecksFailed, Commit, Conflict, Unusable, Workspaces
 from rondel.sandbox.box import Box, Confined, hint
 from rondel.store import files, ours
@@ -477,11 +476,13 @@ class Performer(Generic[S]):
         )
         if not isinstance(before, dict):
             return ""
-        after = await _patiently(self._tools.workspaces.state)
-        if differences(before, after):  # git writes a log, then the branch: what is changed stays so
+        trees = self._tools.workspaces
+        after = await _patiently(trees.state)
+        if await _patiently(partial(trees.differences, before, after)):
+            # git writes a log, then the branch: what is changed stays so
             await asyncio.sleep(SETTLED_S)
-            after = await _patiently(self._tools.workspaces.state)
-        found = differences(before, after)
+            after = await _patiently(trees.state)
+        found = await _patiently(partial(trees.differences, before, after))
         if found:
             await self._write_state(self._state_note(job), after)
         return f"{TAMPERED} while {job.action.path} was at work: {found}. {TAMPERED_NEXT}" if found else ""

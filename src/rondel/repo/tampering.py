@@ -1,16 +1,17 @@
-"""What an editing action must leave alone in the repository: configuration, hooks, checked-out branches.
+"""What an editing action must leave alone in the repository: configuration, hooks, refs.
 
 The git that an agent finds is a clone of its own, but the person's repository is at a path that it can find
 out, and so can a command. These things are compared before and after; what differs is said by name, and
-nothing of the action is taken until a person has seen it. Other refs are not compared: a person commits and
-fetches while agents work.
+nothing of the action is taken until a person has seen it. A person commits, fetches and pushes while agents
+work: a ref that is new or went forward, or that follows a remote, is no matter. Where the sandbox holds,
+nobody else reaches the refs, and they are not compared.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,11 +26,16 @@ _FILES = ("info/attributes", "info/grafts", "objects/info/alternates")
 _OWN = ("branch.",)  # keys that git itself writes while somebody works: what a branch follows
 
 MOVED = "moved"  # in place of a digest: a branch that is not where its tree left it
+REFS = "refs"  # says that they are noted, and how
+_AT = "at "  # before the commit of a ref
+_KINDS = {"refs/heads/": "the branch ", "refs/tags/": "the tag "}
+# What Rondel itself moves, and what git does where it follows others.
+_NOT_THEIRS = ("refs/rondel/", "refs/heads/rondel/", "refs/remotes/", "refs/prefetch/")
 
 State = Mapping[str, str]  # by the name that a person reads: a digest
 
 
-def state_of(common: Path, root: Path) -> State:
+def state_of(common: Path, root: Path, *, refs: bool) -> State:
     """How these things are now; `common` is git's folder, `root` that of our own worktrees."""
     found: dict[str, str] = {}
     for key, value in config_keys(common, Git(common, common).env):
@@ -45,18 +51,40 @@ def state_of(common: Path, root: Path) -> State:
             found[f"{common.name}/{name}"] = _content(common / name)
     for folder, branch in _moved_from_elsewhere(common, root):
         found[f"a move of the branch {branch}, which is checked out in {folder},"] = MOVED
-    return found
+    return {**found, **_refs(common)} if refs else found
 
 
-def differences(before: State, after: State) -> str:
-    """What differs, in words; empty when nothing does. A branch that is back again is no matter."""
-    back = {name for name in before if before[name] == MOVED and name not in after}
-    changed = sorted(name for name in {*before, *after} - back if before.get(name) != after.get(name))
-    words = [
-        f"{name} was {'added' if name not in before else 'removed' if name not in after else 'changed'}"
-        for name in changed
-    ]
-    return first_few(words, SHOWN_MAX, "; ")
+def _refs(common: Path) -> State:
+    """Where the refs are that are the person's alone."""
+    lines = Git(common, common)("for-each-ref", "--format=%(objectname) %(refname)").splitlines()
+    named = (line.partition(" ")[::2] for line in lines)
+    theirs = {_shown(ref): f"{_AT}{commit}" for commit, ref in named if not ref.startswith(_NOT_THEIRS)}
+    return {REFS: "noted", **theirs}
+
+
+def _shown(ref: str) -> str:
+    prefix = next((prefix for prefix in _KINDS if ref.startswith(prefix)), "")
+    return f"{_KINDS.get(prefix, 'the ref ')}{ref.removeprefix(prefix)}"
+
+
+def differences(before: State, after: State, goes_on: Callable[[str, str], bool]) -> str:
+    """What differs, in words; empty when nothing does. A branch that is back again is no matter.
+
+    `goes_on` says whether a commit comes after another.
+    """
+    both = REFS in before and REFS in after
+    changed: dict[str, str] = {}
+    for name in sorted({*before, *after} - {REFS}):
+        old, new = before.get(name, ""), after.get(name, "")
+        is_ref = (old or new).startswith(_AT)
+        if old == new or (old == MOVED and not new) or (is_ref and not (both and old)):
+            continue
+        if is_ref and new:
+            if not goes_on(old.removeprefix(_AT), new.removeprefix(_AT)):
+                changed[name] = "moved, and not forward"
+        else:
+            changed[name] = "added" if name not in before else "changed" if name in after else "removed"
+    return first_few([f"{name} was {what}" for name, what in changed.items()], SHOWN_MAX, "; ")
 
 
 def _content(file: Path) -> str:

@@ -56,6 +56,7 @@ class Workspaces:
         self._root = root
         self._own_shell = Shell(root / "shell", box)
         self._shell = shell or self._own_shell
+        self._is_confined = box is not None
 
     def read(self, base: str) -> Path:
         """A checkout of `base` that everybody shares and nobody writes in; put right if somebody did."""
@@ -348,8 +349,16 @@ class Workspaces:
             return False
 
     def state(self) -> tampering.State:
-        """How the repository's configuration, hooks and checked-out branches are now."""
-        return tampering.state_of(self._trees.common, self._root)
+        """How the repository's configuration and hooks are now, and its refs where nothing is confined."""
+        return tampering.state_of(self._trees.common, self._root, refs=not self._is_confined)
+
+    def differences(self, before: tampering.State, after: tampering.State) -> str:
+        """What of that was changed by somebody who should not, in words."""
+
+        def goes_on(old: str, new: str) -> bool:
+            return self._trees.git.run("merge-base", "--is-ancestor", END, old, new).ok
+
+        return tampering.differences(before, after, goes_on)
 
     def close(self) -> None:
         """End what runs in other threads: their calls raise instead of going on."""
