@@ -435,7 +435,7 @@ ALLOWED = {
         (
             *("cli/demo.py", "workflows/generate/commands.py"),
             *("cli/main.py", "plugin/__main__.py", "plugin/commands.py", "workflows/task/working.py"),
-            *("workflows/feature/prompt.py", "workflows/review/prompting.py", "workflows/review/request.py"),
+            *("model/templates.py", "workflows/task/programs.py", "workflows/review/request.py"),
             *("workflows/generate/steps.py", "workflows/generate/profiles/markdown.py"),
             *("workflows/generate/profiles/discover.py", "workflows/cycle/asking.py"),
             *("workflows/review/analysers/base.py", "workflows/review/checks.py"),
