@@ -434,10 +434,9 @@ ALLOWED = {
     **dict.fromkeys(
         (
             *("cli/demo.py", "workflows/generate/commands.py"),
-            *("cli/main.py", "plugin/__main__.py", "plugin/commands.py", "workflows/task/working.py"),
+            *("cli/main.py", "plugin/__main__.py", "plugin/commands.py"),
             *("model/templates.py", "workflows/task/programs.py", "workflows/review/request.py"),
-            *("workflows/generate/steps.py", "workflows/generate/profiles/markdown.py"),
-            *("workflows/generate/profiles/discover.py", "workflows/cycle/asking.py"),
+            *("workflows/generate/profiles/markdown.py", "workflows/generate/profiles/discover.py"),
             *("workflows/review/analysers/base.py", "workflows/review/checks.py"),
         ),
         "what comes with Rondel, or a folder that it has just made",
