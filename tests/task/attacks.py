@@ -193,6 +193,10 @@ flock f -c "[v]"
 watch -g "[v]"
 perl -e "[v]" ⇐ system 'touch PWNED'
 perl -ne 1 "[v]" ⇐ touch PWNED|
+./bin/perl -e "[v]" ⇐ system 'touch PWNED'
+usr/bin/perl -e "[v]" ⇐ system 'touch PWNED'
+cd /usr/bin && ./perl -e "[v]" ⇐ system 'touch PWNED'
+./gradlew -I "[v]" test
 perl run.pl "[v]" ⇐ touch PWNED|
 ruby -e "[v]" ⇐ `touch PWNED`
 vim -es -c "[v]" -c q! ⇐ !touch PWNED
@@ -312,6 +316,12 @@ echo "[v]" > test_a.txt; pytest
 echo "[v]" > CMakeLists.txt; cmake .
 echo "[v]" > requirements.txt; pip install -r requirements.txt
 echo "[v]" | tee -a run.sh; bash run.sh
+find . -name "[v]" -exec cp {} run.sh \; ; bash run.sh ⇐ evil
+find . -name "[v]" -exec sh -c 'cp "$1" run.sh' sh {} \; ; bash run.sh ⇐ evil
+echo "[v]" | xargs git checkout -q; bash run.sh
+echo "[v]" | xargs -n1 git pull -q origin; bash run.sh
+mkdir -p "[v]"; cd "[v]"; pwd > ../run.sh; sh ../run.sh ⇐ ;touch PWNED
+mkdir -p "[v]"; cd "[v]"; echo "$PWD" > ../run.sh; sh ../run.sh ⇐ ;touch PWNED
 echo "[v]" | dd of=run.sh 2>/dev/null; bash run.sh
 echo "[v]" | xxd - run.hex; xxd -r run.hex > run.sh; bash run.sh
 echo "[v]" | curl -s -T - -o run.sh file:///dev/stdin; bash run.sh

@@ -255,6 +255,8 @@ class Flow:
             own = changed(NONE.union(*(self.argument(p) for p in parts[1:])), How.WORDS)
         if rules.name_of(words) == "git" and _git_shows_state(words):
             own |= self.held.get(GIT, NONE)
+        if name in ("pwd", "realpath", "readlink"):
+            own |= self.held.get("PWD", NONE)
         return own | changed(found | self._content(node) | listed)
 
     def _content(self, node: Node) -> Taint:
@@ -363,11 +365,20 @@ class Flow:
         name, line = programs.base(command[0].text), rules.read(command)
         if name in programs.SHELLS:
             self._nested_files(node, own, command)
+        if name == "find" and (inner := rules.find_exec(command)) is not None:
+            run = rules.read(command[inner[0] : inner[1]] or command[:1])
+            found = changed(NONE.union(*(self.argument(part) for part in own)) | self._content(node))
+            is_known = run.program is not None and not run.program.runs_code and not run.writes_anywhere
+            self._write(
+                found, [*(p.text for p in run.places if p.role == ">"), *(() if is_known else (None,))]
+            )
         targets = {p.at: p.text for p in line.places if p.role == ">"}
         named = NONE.union(*(self.argument(part) for part in own))
         given = self.fed_to(node) | self._content(node)
         given |= changed(NONE.union(*(self.argument(p) for n, p in enumerate(own) if n not in targets)))
         told = NONE.union(*(self.argument(own[p.at]) for p in line.places if p.role == "^"))
+        if line.program is not None and {"^", "^*"} & {*line.program.operands} and len(own) < len(parts):
+            told |= self.fed_to(node)  # by xargs
         anywhere = line.writes_anywhere or bool(told) or rules.may_write(name, line)
         self._write(given, targets.values())
         if anywhere and name == "git" and not line.writes_anywhere:
@@ -455,6 +466,9 @@ class Flow:
             rest = rest[line.inner :] if line.inner is not None else ()
         if rules.name_of(words) in {*self.functions, "set"}:
             yield Assignment(ARGUMENTS, self._arguments(parts), None)
+        if rules.name_of(words) in ("cd", "pushd"):
+            yield Assignment("PWD", self._arguments(parts), None)
+            yield Assignment("OLDPWD", self._arguments(parts), None)
 
     def _assignment(self, variable: str, values: tuple[Node, ...]) -> Assignment:
         def taint() -> Taint:

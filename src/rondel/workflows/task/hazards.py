@@ -117,7 +117,7 @@ class _Inspection:
             written = Input(reaches=False, written=self.flow.written, any_file=False)
             texts = [bash.literal(self.tree, value) for value in assignment.values or ()]
             names_file = any(written.is_written(Word(text, "")) for text in texts)
-            if name == ARGUMENTS:
+            if name == ARGUMENTS or (name in ("PWD", "OLDPWD") and assignment.values is None):
                 continue
             if programs.is_evaluated(name) and not set(texts) <= {"", "cat", "true", ":"}:
                 what = f"{name}, whose text bash or programs run"
@@ -168,7 +168,7 @@ class _Inspection:
             self._trap(words)
         elif name == "let":
             self._let(words)
-        elif name == "find" and (run := _find_exec(words)) is not None:
+        elif name == "find" and (run := rules.find_exec(words)) is not None:
             self._find(words, run, fed)
         else:
             self._program(words, fed)
@@ -397,15 +397,6 @@ def _operands(node: Node) -> Iterable[Node]:
             yield from _operands(child)
         elif child.type not in ("[", "]"):
             yield child
-
-
-def _find_exec(words: Sequence[Word]) -> tuple[int, int] | None:
-    """Where the command of `find -exec` begins and ends."""
-    for at, each in enumerate(words):
-        if each.text in ("-exec", "-execdir", "-ok", "-okdir"):
-            ends = [n for n in range(at + 1, len(words)) if words[n].text in (";", "+")]
-            return at + 1, ends[0] if ends else len(words)
-    return None
 
 
 def _replaced(each: Word, place: str, taint: Taint) -> Word:

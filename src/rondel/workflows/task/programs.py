@@ -19,8 +19,11 @@ BUILTINS = names(  # of bash: each has a rule of its own, or stands in no comman
     "mapfile read readarray set shopt test [ trap printf wait"
 )
 SHELLS = names("bash sh dash ash rbash")
+_INTERPRETERS = names(  # beside those of the table: none is a script of one's own, whatever its folder
+    "perl zsh ksh fish csh tcsh tclsh expect deno bun tsx ts-node ipython irb pwsh guile busybox make vim"
+)
 _OWN = re.compile(r"(\./|~/|\.?[\w+-])[\w./+@-]*")
-_INSTALLED = re.compile(r"(^|/)(\.\.|node_modules|vendor|(\.[^/]+|v?env)/(.*/)?s?bin)/|/(\.bin|shims)/")
+_INSTALLED = re.compile(r"(^|/)(\.\.|usr|node_modules|vendor|(\.[^/]+|v?env)/(.*/)?s?bin)/|/(\.bin|shims)/")
 _VERSION = re.compile(r"(?<![-\d.])[-\d.]++$")
 _OPTION = re.compile(r"(?<!\S)(--?[^\s=:!>?^]+)(=\w+|[:!>?^])?")
 _LINE = re.compile(
@@ -92,7 +95,8 @@ def base(path: str) -> str:
 
 def is_own(path: str) -> bool:
     """Whether a path names a script of the repository or the person, whose own matter a value is."""
-    return "/" in path and _OWN.fullmatch(path) is not None and _INSTALLED.search(path) is None
+    is_path = "/" in path and _OWN.fullmatch(path) is not None and _INSTALLED.search(path) is None
+    return is_path and base(path) not in _INTERPRETERS
 
 
 def is_known(name: str) -> bool:

@@ -235,6 +235,15 @@ def shell_script(words: Sequence[Word]) -> int | None:
     return code.at if code is not None and code.text is not None else None
 
 
+def find_exec(words: Sequence[Word]) -> tuple[int, int] | None:
+    """Where the command of `find -exec` begins and ends."""
+    for at, each in enumerate(words):
+        if each.text in ("-exec", "-execdir", "-ok", "-okdir"):
+            ends = [n for n in range(at + 1, len(words)) if words[n].text in (";", "+")]
+            return at + 1, ends[0] if ends else len(words)
+    return None
+
+
 def prints_its_words(words: Sequence[Word]) -> bool:
     """Whether a command prints its words as they are: `echo WORD`, `printf %s WORD`."""
     name = words[0].text if words else ""
