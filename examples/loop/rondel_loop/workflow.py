@@ -183,6 +183,6 @@ class Loop(Workflow[State]):
 
     @override
     def commands(self) -> click.Group:
-        from rondel.agents import command
+        from rondel_loop.commands import command
 
         return command
