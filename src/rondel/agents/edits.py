@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rondel import paths
-from rondel.agents import clone, submodules
+from rondel.agents import attributes, clone, submodules
 from rondel.agents.git import Git, Result
-from rondel.agents.submodules import POINTER, differing
+from rondel.agents.submodules import POINTER, Entry, differing
 from rondel.agents.worktrees import Mark, Worktrees
 from rondel.errors import GitError
 from rondel.model.commands import command_line
@@ -113,6 +113,7 @@ def _message(message: str) -> str:
 def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusable:
     """Put everything in a worktree into its index; the files that differ from its base then.
 
+    How files are converted is said by the attributes of the base, not by those that the edit brings.
     A repository inside it would become a bare pointer, and its files would be lost; so would the commit
     of a submodule that is in this worktree only.
     """
@@ -129,7 +130,9 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
         names = "\0".join(agents.fewer)
         ignored = git.run(*trees.excludes(mark), "check-ignore", "--no-index", "-z", "--stdin", stdin=names)
         git("update-index", "--force-remove", "-z", "--stdin", stdin=ignored.out)
-    entries = differing(git, "diff-index", "--cached", END, mark.base)
+    entries = _converted(path, git, mark)
+    if isinstance(entries, Unusable):
+        return entries
     if mark.hidden and any(f"{entry.name}/".startswith(f"{mark.hidden}/") for entry in entries):
         git("reset", "--quiet", END, mark.base, "--", f":(literal){mark.hidden}")
         entries = differing(git, "diff-index", "--cached", END, mark.base)
@@ -153,6 +156,18 @@ def _add(git: Git, excludes: Sequence[str], pointers: Sequence[str]) -> Result:
         return added
     names = "".join(f"{name}\0" for name in pointers)
     return git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=names)
+
+
+def _converted(path: Path, git: Git, mark: Mark) -> list[Entry] | Unusable:
+    """What differs from the base once it is converted as the base says, whatever the edit says of that."""
+    entries = differing(git, "diff-index", "--cached", END, mark.base)
+    if not attributes.is_among(entry.name for entry in entries):
+        return entries
+    try:
+        attributes.stage_as_at(mark.base, git, Path(mark.git_dir))
+    except GitError as e:
+        return Unusable(f"what is in {path} cannot be converted as the attributes of its base say: {e}")
+    return differing(git, "diff-index", "--cached", END, mark.base)
 
 
 def _unfiltered(names: Sequence[str]) -> str:
