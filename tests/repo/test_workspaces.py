@@ -813,3 +813,91 @@ def test_folders_of_any_name_work(tmp_path, name):
     assert isinstance(spaces.integrate(path, "main", "test -e b.txt"), Commit)
     assert (repo / "b.txt").exists()
     spaces.remove(path)
+
+
+# -- attributes ---------------------------------------------------------------------------
+
+
+def based_on(repo: Path, attributes: str, files: dict[str, bytes]) -> None:
+    """A base with attributes and files, committed as they are."""
+    (repo / ".gitattributes").write_text(attributes)
+    for name, data in files.items():
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_bytes(data)
+    add(repo, {}, "base")
+
+
+def blob(repo: Path, commit: str, name: str) -> bytes:
+    return subprocess.run(
+        ["git", "cat-file", "blob", f"{commit}:{name}"], cwd=repo, check=True, capture_output=True
+    ).stdout
+
+
+def test_an_edit_is_committed_as_the_attributes_of_its_base_say(repo, spaces):
+    based_on(
+        repo,
+        "*.txt -text\n*.lf text\n*.u16 working-tree-encoding=UTF-16LE\n",
+        {"old.txt": b"a\n", "kept.txt": b"k\r\n", "a.lf": b"a\n", "sub/x.txt": b"x\n"},
+    )
+    path = spaces.write(SESSION, "x.md", "main")
+    (path / ".gitattributes").write_text("*.txt text eol=lf\n*.lf -text\n*.png text\n")
+    (path / "sub/.gitattributes").write_text("*.txt text\n")
+    edited = {
+        "old.txt": b"a\r\n",
+        "new.txt": b"1\r\n2\r\n",
+        "a b\n\xff.txt": b"odd\r\n",
+        "sub/x.txt": b"x\r\n",
+        "b.lf": b"b\r\n",
+        "c.u16": "ä\n".encode("utf-16-le"),
+        "p.png": b"\r\n\0",
+    }
+    for name, data in edited.items():
+        (path / os.fsdecode(name.encode("latin-1"))).write_bytes(data)
+    (path / "kept.txt").touch()
+    (path / "run.txt").write_bytes(b"#!/bin/sh\r\n")
+    (path / "run.txt").chmod(0o755)
+    commit = spaces.commit(path, SESSION, "x.md", "Edit")
+    assert isinstance(commit, Commit)
+    odd = os.fsdecode("a b\n\xff.txt".encode("latin-1"))
+    wanted = {
+        "old.txt": b"a\r\n",
+        "new.txt": b"1\r\n2\r\n",
+        odd: b"odd\r\n",
+        "sub/x.txt": b"x\r\n",
+        "b.lf": b"b\n",
+        "c.u16": "ä\n".encode(),
+        "p.png": b"\r\n\0",
+        "kept.txt": b"k\r\n",
+        "run.txt": b"#!/bin/sh\r\n",
+    }
+    assert {name: blob(repo, commit.id, name) for name in wanted} == wanted
+    assert git(repo, "ls-tree", commit.id, "run.txt").startswith("100755 ")
+    assert blob(repo, commit.id, ".gitattributes") == b"*.txt text eol=lf\n*.lf -text\n*.png text\n"
+    assert "kept.txt" not in commit.changed
+    assert spaces.commit(path, SESSION, "x.md", "Edit") == commit, "the same files are the same commit"
+    assert isinstance(spaces.integrate(path, "main"), Commit)
+    assert {name: blob(repo, "main", name) for name in wanted} == wanted
+    assert (repo / "new.txt").read_bytes() == wanted["new.txt"]
+
+
+def test_an_edit_that_takes_the_attributes_away_is_committed_as_its_base_says(repo, spaces):
+    based_on(repo, "*.txt text\n", {"folder/.gitattributes": b"*.txt -text\n", "folder/a.txt": b"a\n"})
+    path = spaces.write(SESSION, "x.md", "main")
+    (path / ".gitattributes").unlink()
+    shutil.rmtree(path / "folder")
+    (path / "folder").write_bytes(b"a file\r\n")  # has no attribute, then or now
+    (path / "b.txt").write_bytes(b"b\r\n")
+    commit = spaces.commit(path, SESSION, "x.md", "Edit")
+    assert isinstance(commit, Commit)
+    assert blob(repo, commit.id, "b.txt") == b"b\n"
+    assert blob(repo, commit.id, "folder") == b"a file\r\n"
+
+
+def test_an_edit_that_its_base_cannot_convert_is_named(repo, spaces):
+    based_on(repo, "*.u16 working-tree-encoding=UTF-16LE\n", {})
+    path = spaces.write(SESSION, "x.md", "main")
+    (path / ".gitattributes").write_text("")
+    (path / "a.u16").write_bytes(b"odd")
+    found = spaces.commit(path, SESSION, "x.md", "Edit")
+    assert isinstance(found, Unusable)
+    assert "as the attributes of its base say" in found.problem

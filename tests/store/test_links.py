@@ -421,8 +421,6 @@ ALLOWED = {
     "processes/leftovers.py": "/proc",
     "sandbox/enter.py": "/proc, and /dev/shm that was mounted a moment ago",
     "sandbox/namespaces.py": "/proc",
-    # a temporary folder for git alone
-    "engine/look.py": "a folder that was just made",
     # the person's home folder and the system: what may be granted is looked up, and nothing is taken from it
     "sandbox/places.py": "names, links and first lines of programs",
     "sandbox/landlock.py": "paths that are granted, opened for nothing else",

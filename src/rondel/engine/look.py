@@ -13,10 +13,10 @@ from typing_extensions import override
 from rondel import paths
 from rondel.errors import GitError, MachineTrouble, RondelError
 from rondel.model.consent import Admits, admits_nothing
-from rondel.model.refs import END
 from rondel.model.trouble import machine, trouble
 from rondel.model.workflow import RepoReader
 from rondel.processes.runner import clean_env
+from rondel.repo import attributes
 from rondel.repo.git import Git, NotAValue
 from rondel.store import files
 
@@ -60,14 +60,8 @@ class DiskReader(RepoReader):
         """See `RepoReader`. Git works in a folder with the attributes' files of that commit alone."""
         if commit not in self._trees:
             folder = TemporaryDirectory(prefix="rondel-attributes-")
-            tree = Path(folder.name, "tree")
-            tree.mkdir()
             own = Path(self.git("rev-parse", "--absolute-git-dir").removesuffix("\n"))
-            git = Git(tree, own, Path(folder.name, "index"))
-            git("read-tree", END, commit)
-            names = git.raw("ls-files", "-z", "--", ":(glob)**/.gitattributes")
-            git.raw("checkout-index", "-z", "--stdin", stdin=names)
-            self._trees[commit] = git, folder
+            self._trees[commit] = attributes.as_at(commit, own, Path(folder.name).resolve()), folder
         return self._git(self._trees[commit][0], args, stdin, check=check)
 
     @staticmethod

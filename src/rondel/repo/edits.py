@@ -17,7 +17,7 @@ from rondel.model.names import digest, slug
 from rondel.model.refs import END
 from rondel.model.summary import command_line
 from rondel.model.texts import first_few
-from rondel.repo import clone
+from rondel.repo import attributes, clone
 from rondel.repo.git import Git, Result
 from rondel.repo.worktrees import Mark, Worktrees
 
@@ -115,6 +115,7 @@ def _message(message: str) -> str:
 def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusable:
     """Put everything in a worktree into its index; the files that differ from its base then.
 
+    How files are converted is said by the attributes of the base, not by those that the edit brings.
     A repository inside it would become a bare pointer, and its files would be lost; so would the commit
     of a submodule that is in this worktree only.
     """
@@ -131,7 +132,9 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
         names = "\0".join(agents.fewer)
         ignored = git.run(*trees.excludes(mark), "check-ignore", "--no-index", "-z", "--stdin", stdin=names)
         git("update-index", "--force-remove", "-z", "--stdin", stdin=ignored.out)
-    entries = differing(git, "diff-index", "--cached", END, mark.base)
+    entries = _converted(path, git, mark)
+    if isinstance(entries, Unusable):
+        return entries
     if mark.hidden and any(f"{entry.name}/".startswith(f"{mark.hidden}/") for entry in entries):
         git("reset", "--quiet", END, mark.base, "--", f":(literal){mark.hidden}")
         entries = differing(git, "diff-index", "--cached", END, mark.base)
@@ -155,6 +158,18 @@ def _add(git: Git, excludes: Sequence[str], modules: Sequence[str]) -> Result:
         return added
     names = "".join(f"{name}\0" for name in modules)
     return git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=names)
+
+
+def _converted(path: Path, git: Git, mark: Mark) -> list[Entry] | Unusable:
+    """What differs from the base once it is converted as the base says, whatever the edit says of that."""
+    entries = differing(git, "diff-index", "--cached", END, mark.base)
+    if not attributes.is_among(entry.name for entry in entries):
+        return entries
+    try:
+        attributes.stage_as_at(mark.base, git, Path(mark.git_dir))
+    except GitError as e:
+        return Unusable(f"what is in {path} cannot be converted as the attributes of its base say: {e}")
+    return differing(git, "diff-index", "--cached", END, mark.base)
 
 
 def _unfiltered(names: Sequence[str]) -> str:
