@@ -16,7 +16,7 @@ from rondel.workflows.cycle import files as cycle
 from rondel.workflows.feature import files as feature
 from rondel.workflows.generate import files as generate
 from rondel.workflows.review import files as review
-from rondel.workflows.review.request import ReviewOptions
+from rondel.workflows.review.request import ResolvedOptions
 from rondel.workflows.task import files as task
 from support.repos import commit, git, repository
 from support.world import FOLDERS
@@ -24,12 +24,12 @@ from support.world import FOLDERS
 CONTEXT = {"package": "shop", "entity": "Product", "scope": "models"}
 START: dict[str, Callable[[Project], object]] = {
     "feature": lambda p: feature.start_feature(p.root, "X", mode="hotfix", claim=p.claim),
-    "cycle": lambda p: cycle.start(p.root, "Do it", title=None, settings={}, claim=p.claim),
-    "task": lambda p: task.start(p.root, "T", claim=p.claim),
-    "generate": lambda p: generate.start(
+    "cycle": lambda p: cycle.create(p.root, "Do it", title=None, settings={}, claim=p.claim),
+    "task": lambda p: task.create(p.root, "T", claim=p.claim),
+    "generate": lambda p: generate.create(
         p.root, generate.GenerateOptions("python-service", dict(CONTEXT)), claim=p.claim
     ),
-    "review": lambda p: review.start(p.root, p.look, ReviewOptions()),
+    "review": lambda p: review.open_round(p.root, p.look, ResolvedOptions()),
 }
 
 

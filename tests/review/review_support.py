@@ -10,7 +10,6 @@ from pathlib import Path
 from rondel.agents.base import Reply, Request
 from rondel.engine.look import DiskReader
 from rondel.engine.report import Report
-from rondel.model.workflow import Given
 from rondel.project import Project
 from rondel.project.repository import now
 from rondel.testing import kills
@@ -95,19 +94,11 @@ def fake(_role: str) -> str:
     return "fake"
 
 
-class Panel(Project):
-    """A repository in which one agent has every role; for the workflow it is of these kinds."""
-
-    kind_of = staticmethod(fake)
-
-    def given(self, workflow: str) -> Given:
-        return replace(super().given(workflow), kind_of=self.kind_of)
-
-
 def project_of(root: Path, agent: Scripted, kind_of: Callable[[str], str] = fake) -> Project:
-    """One agent for every role."""
-    project = Panel(root, workflows={"review": Review()}, build=lambda _: agent)
-    project.kind_of = kind_of
+    """A repository in which one agent has every role; for the workflow it is of these kinds."""
+    project = Project(root, workflows={"review": Review()}, build=lambda _: agent)
+    given = project._repository.given
+    project._repository.given = lambda workflow: replace(given(workflow), kind_of=kind_of)
     return project
 
 
