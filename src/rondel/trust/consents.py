@@ -196,9 +196,14 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def once(root: Path, word: str) -> bool:
-    """Whether something is said in this repository for the first time; from then on it was."""
+    """Whether something is said in this repository for the first time; from then on it was.
+
+    Where a folder has no id that could not be noted: there each time is the first.
+    """
     folder = state_folder(root, make=True)
-    if folder is None or (folder / word).exists():
+    if folder is None:
+        return True
+    if (folder / word).exists():
         return False
     files.make_folder(folder)
     files.write(folder / word, b"said\n")
