@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from rondel.sandbox import landlock
+from rondel.sandbox import box, landlock
 from support.world import World
 
 NONE = "sandbox: none: this machine has no Landlock"
@@ -59,3 +61,16 @@ def test_where_one_is_required_and_not_there_nothing_runs(world, how, command):
     world.more_env = {"RONDEL_SANDBOX": "none"}
     world.typed(*command)
     assert ran.exists(), "with none it would have run"
+
+
+def test_what_an_older_kernel_does_not_hold_is_said_and_written_down(monkeypatch):
+    monkeypatch.setattr(landlock, "version", lambda: landlock.NEEDED)
+    assert "files (not signals and abstract sockets: Linux 6.12)" in box.held("auto")
+    monkeypatch.setattr(landlock, "version", lambda: landlock.SCOPES)
+    assert "files, signals and abstract sockets;" in box.held("auto")
+    top = Path(__file__).parents[2]
+    for page, section in (("docs/sandbox.md", "## What it does not stop"), ("SECURITY.md", "## What is not")):
+        said = (top / page).read_text().partition(f"{section}\n")[2].partition("\n## ")[0]
+        assert "before Linux 6.12" in said, page
+        assert "signals" in said.lower(), page
+        assert "abstract sockets" in said.lower(), page

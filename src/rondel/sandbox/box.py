@@ -259,7 +259,8 @@ def held(mode: str, network: str = "all") -> str:
         found = f"Landlock {version}" if version else "no Landlock"
         words = f"none: this machine has {found}, and version {landlock.NEEDED} is needed (Linux 6.2)"
         return f"{words}; nothing is run" if mode == "required" else f"{words}; agents can do what you can"
-    scopes = ", signals and abstract sockets" if version >= landlock.SCOPES else " (not signals: Linux 6.12)"
+    more = "signals and abstract sockets"
+    scopes = f", {more}" if version >= landlock.SCOPES else f" (not {more}: Linux 6.12)"
     why = namespaces.missing()
     own = f"no namespaces ({why}), so shared memory is not there" if why else "shared memory of its own"
     reach = {
