@@ -131,6 +131,7 @@ def reply_json(reply: Reply) -> dict[str, object]:
         "model": reply.model,
         "exit_code": reply.exit_code,
         "until": reply.until.isoformat() if reply.until else None,
+        **({"tampered": reply.tampered} if reply.tampered else {}),
     }
 
 
@@ -146,6 +147,7 @@ def reply_of(record: Mapping[str, Any]) -> Reply:
         model=str(record["model"]),
         exit_code=record["exit_code"],
         until=parse_time(record["until"]),
+        tampered=str(record.get("tampered", "")),
     )
 
 

@@ -15,6 +15,7 @@ from rondel.model.outcomes import NO_USAGE, Ended, Usage, usage_of
 from rondel.model.times import parse_time
 from rondel.model.versions import newer
 
+ERROR_MAX = 2000  # of an error in the journal
 COUNTED = (Ended.FAILED, Ended.TIMED_OUT, Ended.REJECTED, Ended.CONFLICT)
 
 
@@ -31,6 +32,7 @@ class Record:
     vendor_agent: str = ""
     raw_usage: Mapping[str, object] = field(default_factory=dict)
     last_error: str = ""
+    untaken: tuple[int, str] | None = None  # the last try whose answer is there and was not taken, and why
     agent: str = ""
     model: str = ""
     role: str = ""
@@ -129,6 +131,7 @@ class Ledger:
         ended = event.get("ended")
         record.last_error = str(event.get("error", ""))
         if event.get("taken") is False:
+            record.untaken = record.tries, record.last_error
             return
         record.open_try = None
         record.parked_until = parse_time(event.get("until")) if ended == Ended.PARKED else None

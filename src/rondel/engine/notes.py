@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rondel.agents.base import Beat, Reply
-from rondel.engine.ledger import Ledger
+from rondel.engine.ledger import ERROR_MAX, Ledger
 from rondel.engine.perform import Job
 from rondel.errors import MachineTrouble, RondelError
 from rondel.model.actions import Ask, Derive, Run
@@ -23,7 +23,6 @@ from rondel.model.texts import cut
 from rondel.model.times import stamp
 from rondel.store import ours
 
-ERROR_MAX = 2000
 HEARTBEAT = "heartbeat.json"
 S = TypeVar("S")
 

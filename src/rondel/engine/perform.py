@@ -17,6 +17,7 @@ from rondel.agents import roster
 from rondel.agents.base import Agent, AgentSettings, Beat, Clocks, Reply, Request, cut_short, starts_programs
 from rondel.config import Config
 from rondel.engine.executor import REPAIR, Answer, Executor, in_one, kept_answer
+from rondel.engine.ledger import ERROR_MAX
 from rondel.engine.session import Session
 from rondel.engine.spools import COLLECT_MAX, SHOWN, collect, copy_documents, is_collected, slot, spool_of
 from rondel.errors import GitError, NeedsConsent, RondelError
@@ -25,6 +26,7 @@ from rondel.model.identity import home
 from rondel.model.jsons import parse_json
 from rondel.model.names import digest, is_safe_name
 from rondel.model.outcomes import NO_COMMIT, Ended, Outcome, Usage
+from rondel.model.texts import cut
 from rondel.model.trouble import NOT_RUN, machine, no_command
 from rondel.model.workflow import RepoReader, Step
 from rondel.processes import runner
@@ -175,7 +177,7 @@ class Performer(Generic[S]):
         outcome = replace(_of_answer(answer, settings), prompt=digest(prompt))
         if wrong:
             outcome = replace(outcome, ended=Ended.REJECTED, error=wrong)
-        changed = await self._changed_state(job, ask.workspace) or answer.reply.tampered
+        changed = await self._changed_state(job, ask.workspace) or self._tampered(job, answer)
         if changed:
             outcome = replace(outcome, ended=Ended.FAILED, error=changed, taken=False)
         elif outcome.ok and ask.workspace.access is Access.WRITE:
@@ -487,6 +489,12 @@ class Performer(Generic[S]):
             await self._write_state(self._state_note(job), after)
         return f"{TAMPERED} while {job.action.path} was at work: {found}. {TAMPERED_NEXT}" if found else ""
 
+    def _tampered(self, job: Job[S], answer: Answer) -> str:
+        """What its agent changed that is the person's, in words; said once, then a person knows of it."""
+        words = answer.reply.tampered
+        is_said = self._session.ledger.of(job.action.path).untaken == (job.number, cut(words, ERROR_MAX))
+        return "" if is_said else words
+
     # -- running ------------------------------------------------------------------------
 
     async def _run(self, job: Job[S], run: Run) -> Outcome:
@@ -600,9 +608,11 @@ def _of_answer(answer: Answer, settings: AgentSettings) -> Outcome:
 
 
 def _both(first: Answer, second: Answer) -> Answer:
-    """The second answer, for what both cost."""
+    """The second answer, for what both cost, and with what either changed that is the person's."""
     total = first.reply.usage + second.reply.usage
-    return Answer(replace(second.reply, usage=total), first.started_at, second.finished_at)
+    tampered = "; ".join(filter(None, (first.reply.tampered, second.reply.tampered)))
+    reply = replace(second.reply, usage=total, tampered=tampered)
+    return Answer(reply, first.started_at, second.finished_at)
 
 
 def _with_commit(outcome: Outcome, commit: Commit | None) -> Outcome:

@@ -65,7 +65,7 @@ _VERSION_S = 20
 _SETTINGS = (".json", ".jsonc", ".toml")
 SETTINGS_MAX = 1_000_000
 TAMPERED = "what decides how your CLI behaves was changed"
-TAMPERED_NEXT = "nothing of its work is taken; look at what was written; going on with the session asks again"
+TAMPERED_NEXT = "nothing of its work was taken; look at what was written; going on with the session takes it"
 _VERSION = re.compile(r"(?<!\d)\d+\.\d+[\w.+-]*")
 
 
