@@ -388,11 +388,11 @@ def test_the_heartbeat_says_who_works_since_when_and_what_it_cost(root):
             return await super().run(request, beat)
 
     project(root, Watched(spending(Usage(90, 10, 0, 0.5)))).run(REF)
-    (row,) = found[0]["actions"]
-    assert (row["action"], row["agent"]) == ("round-1/notes/2.md", "manual")
-    assert (row["last"], row["tokens"]) == ("reading", 7)
-    assert row["elapsed_s"] >= row["last_output_s"] > 0
-    assert found[0]["usage"] == {"input_tokens": 90, "output_tokens": 10, "cached_tokens": 0, "usd": 0.5}
+    (row,) = found[0].actions
+    assert (row.action, row.agent) == ("round-1/notes/2.md", "manual")
+    assert (row.last, row.tokens) == ("reading", 7)
+    assert row.elapsed_s >= row.last_output_s > 0
+    assert found[0].usage == Usage(90, 10, 0, 0.5)
 
 
 @pytest.mark.parametrize(
