@@ -8,6 +8,7 @@ from support.patterns import Used, slowest, used_patterns
 
 BOUNDED = {  # patterns whose text is short when they see it
     "rondel.workflows.cycle.routing": "at most 2,000 characters",
+    "rondel.workflows.task.programs": "a word of a command of at most 8,000 characters, and our own table",
 }
 LENGTHS = (24, 40, 500, 4_000)  # what takes more than the square is seen with the short ones
 ENOUGH_S = 0.02  # in which a pattern that reads each character a few times is done ten times over

@@ -33,7 +33,7 @@ _DATA_FILE = re.compile(
     r"(?!test|CMakeLists|meson|conan|requirements|constraints)[\w.-]*\.(txt|md|log|csv|tsv|out|tar|tgz|gz|zip|bak)"
 )
 _MENTION = re.compile(
-    r"(?=\$\{?(\w+))|(?i:env)\w*\W{1,3}(\w+)"
+    r"(?=\$\{?(\w+))|(?i:env)\w{0,30}+\W{1,3}(\w+)"
 )  # of a variable, in a text that is code elsewhere
 _LISTING = re.compile(r"(ls|dir|vdir|find|fd|tree|rg|grep|du)\b|git .*(ls-files|ls-tree|diff|status)")
 # These print the names of files that they find, if at all.
