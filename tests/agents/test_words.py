@@ -64,7 +64,7 @@ def test_what_was_pinned_is_told(beside):
     [
         (("make", "review"), ["Makefile"]),
         (("bash", "-lc", "make review"), ["Makefile"]),
-        (("npx", "-y", "reviewer"), ["package.json", "node_modules", ".npmrc"]),
+        (("npx", "-y", "reviewer"), ["package.json", ".npmrc", "node_modules"]),
         (("bash tools/review.sh",), ["tools/review.sh"]),
         (("cd tools; ./review.sh",), []),
         (("python3", "/opt/agent.py", "agent.py"), []),

@@ -256,7 +256,7 @@ def test_a_thread_or_memory_that_is_not_there_is_the_machine_s_trouble():
 
 def test_a_file_that_cannot_be_opened_now_is_not_missing(root):
     start(root)
-    there = Project(root, workflows=project(root)._given).files(REF)
+    there = project(root).files(REF)
 
     def work() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, 100))

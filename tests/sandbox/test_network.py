@@ -336,7 +336,7 @@ def test_a_port_that_is_named_is_there_by_ipv6_too(cwd):
 def test_entering_loads_nothing_that_the_reaper_has_not_loaded():
     """Each start waits for it."""
     code = (
-        "import sys; sys.path.append(sys.argv[1]); from rondel.agents import reaper; "
+        "import sys; sys.path.append(sys.argv[1]); from rondel.processes import reaper; "
         "before = {*sys.modules}; from rondel.sandbox import enter; print(*({*sys.modules} - before))"
     )
     words = [sys.executable, "-I", "-S", "-c", code, str(Path(reaper.__file__).parents[2])]
