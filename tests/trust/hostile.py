@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 from corpus import Case, Site, build
 from corpus.base import SECRETS
+from forked import Forked
 
 from rondel.cli.main import COMMANDS as TOP
 from support.person import opens
@@ -144,18 +144,6 @@ COMMANDS = NAMED + tuple((name,) for name in TOP if name not in {words[0] for wo
 ELSEWHERE = ("demo",)  # makes a repository of its own
 
 
-def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every command below a group, by the words that a person types."""
-    if not isinstance(command, click.Group):
-        yield words
-        return
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        below = command.get_command(context, name)
-        assert below is not None
-        yield from leaves(below, (*words, name))
-
-
 VENDOR = """#!{python} -IS
 import json, os, re, sys
 if "--version" in sys.argv:
@@ -227,9 +215,11 @@ def check(
     more_env: Mapping[str, str] | None = None,
     *,
     hides_marks: bool = False,
+    forked: Forked | None = None,
 ) -> None:
     """Build the case, type each command in it as it was built; Wrong where something does not hold.
 
+    With `forked` the first command alone is a process from its start, the others are forks.
     The sandbox lets a program write where the marks of the corpus are: what should not have run leaves
     one also where it was confined. With `hides_marks` it does not, as it is for a person.
     """
@@ -242,7 +232,7 @@ def check(
         if number:
             shutil.rmtree(folder)
             _copy(built, folder)
-        found += _wrong(case, site, env, words, listener)
+        found += _wrong(case, site, env, words, listener, forked if number else None)
     if found:
         raise Wrong("\n".join(found))
 
@@ -253,10 +243,15 @@ def _copy(folder: Path, to: Path) -> None:
 
 
 def _wrong(
-    case: Case, site: Site, env: Mapping[str, str], words: tuple[str, ...], listener: Listener
+    case: Case,
+    site: Site,
+    env: Mapping[str, str],
+    words: tuple[str, ...],
+    listener: Listener,
+    forked: Forked | None,
 ) -> list[str]:
     before = _state(site)
-    said = _type(site, env, words)
+    said = _type(site, env, words, forked)
     wrong = [
         *_unchanged(site, before),
         *_nobody_left(site),
@@ -295,10 +290,21 @@ def _person(site: Site, url: str, *, hides_marks: bool) -> dict[str, str]:
     }
 
 
-def _type(site: Site, env: Mapping[str, str], words: tuple[str, ...]) -> Said:
+def _type(site: Site, env: Mapping[str, str], words: tuple[str, ...], forked: Forked | None) -> Said:
+    if forked:
+        code, out, err = forked.type(words, site.root, env, BOUND_S)
+    else:
+        code, out, err = _start(words, site.root, env)
+    if code is None:
+        late = f"{site.folder.name}: {' '.join(words)} did not end within {BOUND_S:g} s"
+        raise Wrong(f"{late}\n{err[-2000:]!r}")
+    return Said(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "surrogateescape"))
+
+
+def _start(words: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[int | None, bytes, bytes]:
     child = subprocess.Popen(
         [*RONDEL, *words],
-        cwd=site.root,
+        cwd=cwd,
         env=dict(env),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -307,15 +313,10 @@ def _type(site: Site, env: Mapping[str, str], words: tuple[str, ...]) -> Said:
     )
     try:
         out, err = child.communicate(timeout=BOUND_S)
-    except subprocess.TimeoutExpired as e:
+    except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
-        out, err = child.communicate()
-        raise Wrong(
-            f"{site.folder.name}: {' '.join(words)} did not end within {BOUND_S:g} s\n{err[-2000:]!r}"
-        ) from e
-    return Said(
-        child.returncode, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "surrogateescape")
-    )
+        return None, *child.communicate()
+    return child.returncode, out, err
 
 
 # -- what must hold -------------------------------------------------------------------------
