@@ -16,12 +16,13 @@ def demo(tmp_path, part: str) -> str:
         [sys.executable, "-m", "rondel", "demo", "--only", part],
         env=env,
         cwd=tmp_path,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout
     return done.stdout
 
 
@@ -32,7 +33,7 @@ def demo(tmp_path, part: str) -> str:
         ("feature", ["specify: Phase complete (2 iterations)", "next: rondel feature implement"]),
         ("cycle", ["rondel cycle start"]),
         ("task", ["- [x] **IMPL-3**"]),
-        ("generate", ["[✓] tests (completed)", "Ran 8 tests", "OK"]),
+        ("generate", ["[✓] tests (completed)", "wrote shelf/service.py", "Ran 8 tests", "OK"]),
     ],
 )
 def test_each_part_of_the_demo_comes_to_its_end(tmp_path, part, words):

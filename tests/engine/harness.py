@@ -9,6 +9,7 @@ from small import SmallWorkflow
 
 from rondel.model.workflow import SessionRef
 from rondel.project import Project
+from rondel.testing.kills import Trial
 from rondel.testing.scripted import Scripted
 from support.repos import printed_by_git
 from support.repos import repository as repository
@@ -28,3 +29,19 @@ def start(root: Path, **request: object) -> None:
     folder.mkdir(parents=True)
     body = {"width": 3, "rounds_max": 2, "auto": False, **request}
     (folder / "request-1.json").write_text(json.dumps(body))
+
+
+class Rounds(Trial):
+    """A person rejects the first round and approves the second."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = repository(folder / "repo")
+        self.session = self.root / REF.folder
+        start(self.root)
+
+    def drive(self) -> int:
+        here = project(self.root)
+        while (code := here.run(REF).exit_code) == 3:
+            for question in here.waiting(REF):
+                here.decide(REF, "reject" if "round-1" in question.path else "approve", path=question.path)
+        return code

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from harness import REF, project, repository, start
+from harness import Rounds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rondel.testing.kills import Trial, killed_and_resumed, undisturbed
+from rondel.testing.kills import killed_and_resumed, undisturbed
 from support.kills import swept
-
-
-class Rounds(Trial):
-    """A person rejects the first round and approves the second."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = repository(folder / "repo")
-        self.session = self.root / REF.folder
-        start(self.root)
-
-    def drive(self) -> int:
-        here = project(self.root)
-        while (code := here.run(REF).exit_code) == 3:
-            for question in here.waiting(REF):
-                here.decide(REF, "reject" if "round-1" in question.path else "approve", path=question.path)
-        return code
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,9 @@ from copy import copy
 from pathlib import Path
 
 import pytest
-from harness import REF
+from harness import REF, Rounds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_kill_anywhere import Rounds
 
 from rondel.store import disk
 from rondel.testing.faults import die_at, in_child
