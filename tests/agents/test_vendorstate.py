@@ -246,7 +246,8 @@ def test_what_a_run_left_whose_driver_died_is_said_by_the_next(home, tmp_path):
 STATES = {"claude": ".claude", "codex": ".codex", "gemini": ".gemini", "opencode": ".config/opencode"}
 SETTINGS = {
     "claude": """local/claude local/node_modules/.bin/claude scripts/hook.sh workflows/x.js
-        remote-settings.json settings.json settings.local.json skills/x/SKILL.md""",
+        remote-settings.json settings.json settings.local.json skills/x/SKILL.md
+        jobs/x.json daemon/x daemon.json loop.md""",
     "codex": """.env agents/x.toml plugins/x/plugin.json skills/x/SKILL.md work.config.toml
         packages/standalone/current/codex config.toml""",
     "gemini": """agents/x.md trusted_hooks.json memory.md mcp-server-enablement.json settings.json
@@ -254,16 +255,17 @@ SETTINGS = {
     "opencode": "mode/x.md modes/x.md config opencode.json",
 }
 INSTALLED = {
+    "claude": ".claude/session-env/5c1d/sessionstart-hook-0.sh",
     "codex": ".codex/skills/.system/x/SKILL.md",
     "gemini": ".gemini/tmp/bin/rg",
     "opencode": """.local/share/opencode/bin/rg .cache/opencode/bin/rg .cache/opencode/node_modules/x/index.js
         .cache/opencode/packages/x/index.js .config/opencode/node_modules/@opencode-ai/plugin/index.js""",
 }
 WORKS = {
-    "claude": """.claude/projects/-x/a.jsonl .claude/.credentials.json .claude/shell-snapshots/s.sh
+    "claude": """.claude/projects/-x/a.jsonl .claude/.credentials.json
         .claude/plugins/store/x.json .claude/backups/x .claude/history.jsonl""",
     "codex": """.codex/auth.json .codex/sessions/2026/x.jsonl .codex/state_5.sqlite .codex/.sandbox_migration
-        .codex/tmp/arg0/x .codex/installation_id .codex/version.json .codex/models_cache.json""",
+        .codex/installation_id .codex/version.json .codex/models_cache.json""",
     "gemini": ".gemini/tmp/x/chats/a.jsonl .gemini/history/x/.project_root .gemini/oauth_creds.json",
     "opencode": """.local/share/opencode/opencode.db .local/share/opencode/snapshot/a/hooks/x.sample
         .config/opencode/.gitignore .local/state/opencode/locks/x .cache/opencode/models.json""",
@@ -367,6 +369,46 @@ def test_what_a_vendor_s_cli_writes_at_every_run_is_not_spoken_of(tmp_path, kind
         written(place, '{"a": {}}', mode(place))
     assert one.end(tmp_path / "aside") == ""
     assert all(place.read_text() == '{"a": {}}' for place in places)
+
+
+LIVE = {  # of a CLI of the person's that is open
+    "claude": ".claude/shell-snapshots/snapshot-bash-1-a.sh",
+    "codex": ".codex/shell_snapshots/a.sh .codex/tmp/arg0-linux/codex-arg0a/apply_patch",
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), each(LIVE))
+def test_what_an_open_cli_made_for_itself_may_come_and_go(tmp_path, kind, name):
+    place = tmp_path / name
+    written(place, "mine")
+    one = vendor_guard(kind, tmp_path)
+    place.unlink()
+    other = place.with_name("b.sh")
+    written(other, "of a CLI that began later")
+    assert one.end(tmp_path / "aside") == ""
+    assert other.exists()
+
+
+@pytest.mark.parametrize("how", ["written to", "replaced", "a link", "a link to its folder"])
+@pytest.mark.parametrize(("kind", "name"), each(LIVE))
+def test_what_an_open_cli_runs_is_taken_away_where_it_was_changed(tmp_path, kind, name, how):
+    place = tmp_path / name
+    written(place, "mine")
+    written(tmp_path / "elsewhere" / place.name, "owned")
+    one = vendor_guard(kind, tmp_path)
+    if how == "a link to its folder":
+        shutil.rmtree(place.parent)
+        place.parent.symlink_to(tmp_path / "elsewhere")
+    elif how == "written to":
+        place.write_text("owned")
+    else:
+        place.unlink()
+        place.symlink_to(tmp_path / "elsewhere" / place.name) if how == "a link" else written(place, "owned")
+    said = one.end(tmp_path / "aside")
+    assert f"{place} was changed (undone" in said
+    assert not place.exists()
+    assert (tmp_path / "elsewhere" / place.name).read_text() == "owned"
+    assert how.startswith("a link") or "owned" in "".join(tree(tmp_path / "aside").values())
 
 
 @pytest.mark.parametrize(

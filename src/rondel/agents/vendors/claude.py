@@ -56,6 +56,10 @@ _BEHAVES = (
     "workflows",
     "scripts",
     "local",
+    "jobs",
+    "daemon",
+    "daemon.json",
+    "loop.md",
 )
 _LISTS = (
     *("env", "hooks", "permissions", "apiKeyHelper", "primaryApiKey", "customApiKeyResponses", "statusLine"),
@@ -143,7 +147,14 @@ class ClaudeAgent(CliAgent):
         given = env.get("CLAUDE_CONFIG_DIR")
         folder = Path(given) if given else home / ".claude"
         document = (folder if given else home) / ".claude.json"
-        return replace(Watched.of(self.kind, folder, _BEHAVES, home), keys={document: _LISTS})
+        return replace(
+            Watched.of(self.kind, folder, _BEHAVES, home),
+            keys={document: _LISTS},
+            installs={
+                folder / "session-env": ()
+            },  # scripts, run before each command of the session they name
+            live=(folder / "shell-snapshots",),
+        )
 
     @override
     def parse(self, line: Raw) -> Iterator[Event]:

@@ -109,7 +109,11 @@ class CodexAgent(CliAgent):
     def watched(self, env: Mapping[str, str], home: Path) -> Watched:
         folder = Path(env.get("CODEX_HOME") or home / ".codex")
         skills = folder / _OWN_SKILLS
-        return replace(Watched.of(self.kind, folder, _BEHAVES, home), installs={skills: (skills / _MARK,)})
+        return replace(
+            Watched.of(self.kind, folder, _BEHAVES, home),
+            installs={skills: (skills / _MARK,)},
+            live=(folder / "tmp/arg0*", folder / "shell_snapshots"),
+        )
 
     @override
     def refused(self, words: str) -> Sequence[str]:

@@ -11,6 +11,9 @@ Several runs of one vendor may go on at once, in several drivers. The first one 
 others go by that note until the last has ended, which the locks of the living say. A note that a dead driver
 left is compared by the next, and what differs is said; it may be the person's, so it stays.
 
+What a CLI that is open made for itself and runs (a snapshot of a shell, links to its helpers) goes with that
+CLI: there only a change is one, and what was changed is taken away.
+
 What a CLI installs by itself is not told from what an agent put there: it goes again, without a word, when
 the last one has ended, and the CLI installs it anew. What is watched says `rondel.agents.vendors.watched`.
 """
@@ -31,8 +34,10 @@ from rondel import paths
 from rondel.agents.vendors.watched import (
     ALL_MAX,
     KEYS,
+    LIVE,
     Note,
     Watched,
+    content,
     document_at,
     is_in,
     look,
@@ -119,7 +124,8 @@ class Guard:
         if after is not None:
             spot = aside / digest(name)[:12]
             paths.make_folders(aside, 0o700)
-            text = _login(name) if self._is_login(name) else _text(after)
+            now = content(name) if after.startswith(LIVE) else after
+            text = _login(name) if self._is_login(name) else _text(now or "")
             paths.write(spot, f"{name}\n{text}".encode("utf-8", "surrogateescape"), 0o600)
             kept = f", what was written is in {spot}"
         how = "added" if before is None else "removed" if after is None else "changed"
@@ -156,7 +162,8 @@ def _is_locked(fd: int, how: int) -> bool:
 
 
 def _differences(before: Note, after: Note) -> list[str]:
-    return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    gone = {name for name in before if name not in after and before[name].startswith(LIVE)}
+    return sorted(name for name in {*before, *after} - gone if before.get(name) != after.get(name))
 
 
 def _login(name: str) -> str:
@@ -216,6 +223,9 @@ def _put_back(path: str, before: str | None) -> bool:
         paths.remove(path)
         return True
     kind, _, rest = before.partition(" ")
+    if kind == LIVE:
+        _take_away(Path(path))
+        return True
     if kind not in ("file", "link"):
         return False
     paths.make_folders(folder, 0o700)
@@ -228,6 +238,15 @@ def _put_back(path: str, before: str | None) -> bool:
     mode, _, data = rest.partition(" ")
     _replace(path, base64.b64decode(data), int(mode))
     return True
+
+
+def _take_away(path: Path) -> None:
+    """Whatever is reached by a path: the file, or the first link on the way to it."""
+    for place in (*reversed(path.parents), path):
+        if stat.S_ISLNK(paths.look(place).st_mode):
+            paths.remove(place)
+            return
+    paths.remove(path)
 
 
 def _replace(path: str, data: bytes, mode: int) -> None:

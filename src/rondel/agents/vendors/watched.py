@@ -1,7 +1,8 @@
 """What of a vendor's state is watched, and what is there now: files, keys of documents, logins, programs.
 
-Besides what an adapter names, two kinds of files are found when the first run begins: those that the settings
-name by a path (hooks, status lines, helpers, servers), and those that can be run.
+Besides what an adapter names, three kinds of files are found when the first run begins: those that the
+settings name by a path (hooks, status lines, helpers, servers), those that can be run, and those that a CLI
+which is open now made for itself and runs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 
 from rondel import paths
@@ -33,6 +35,7 @@ TOO_MANY = "more files than can be compared"
 
 Note = dict[str, str]  # by name: what is there, as text
 KEYS = "\0keys "  # no path holds such a name
+LIVE = "live"
 _ALSO = "\0also"
 _SETTINGS = (".json", ".jsonc", ".toml")
 _NO_PROGRAMS = (
@@ -60,7 +63,6 @@ DATA = {
             "plans",
             "shell-snapshots",
             "file-history",
-            "session-env",
             "sessions",
         ),
         *(
@@ -116,6 +118,7 @@ class Watched:
     )  # and what says which is installed
     state: tuple[Path, ...] = ()  # where programs, and files that settings name, are looked for
     data: tuple[Path, ...] = ()  # where in it they are not
+    live: tuple[Path, ...] = ()  # what a CLI made at its start and runs until it ends: it may go, not change
     home: Path | None = None  # what `~` means in settings
 
     @classmethod
@@ -133,6 +136,7 @@ class Watched:
             {_real(place): tuple(map(_real, marks)) for place, marks in self.installs.items()},
             tuple(Path(os.path.realpath(place)) for place in self.state),
             tuple(map(_real, self.data)),
+            tuple(map(_real, self.live)),
             self.home,
         )
 
@@ -149,15 +153,19 @@ def look(watched: Watched, also: Iterable[str]) -> Note:
     room = ALL_MAX
     own = frozenset(map(str, watched.installs))
     marks = (mark for marks in watched.installs.values() for mark in marks)
-    files = (Path(path) for path in listed if not paths.is_folder(path))
+    live = tuple(map(str, _matching(watched.live)))
+    files = (Path(path) for path in listed if not is_in(path, live) and not paths.is_folder(path))
     for place in (*_matching(watched.paths), *marks, *files, *watched.installs):
         for number, path in enumerate(_below(place, own - {str(place)})):
             if number >= FILES_MAX:
                 found[f"{place}: {TOO_MANY}"] = TOO_MANY
                 break
-            if path not in found and (what := _content(path, min(room, KEPT_MAX))) is not None:
+            if path not in found and (what := content(path, min(room, KEPT_MAX))) is not None:
                 found[path] = what
                 room -= len(what)
+    for path in listed:
+        if is_in(path, live) and (what := _identity(path)):
+            found[path] = what
     for place, keys in watched.keys.items():
         found |= _keys_at(place, keys)
     for place, kind in watched.logins.items():
@@ -209,7 +217,8 @@ def others_found(watched: Watched) -> list[str]:
     listed = (*watched.paths, *watched.keys, *watched.logins, *watched.installs, *watched.data)
     known = tuple(map(str, listed))
     files = (*_named(watched), *_programs(watched, known))
-    return sorted({path for path in files if not is_in(path, known)})
+    live = (path for place in _matching(watched.live) for path in islice(_below(place), FILES_MAX))
+    return sorted({*(path for path in files if not is_in(path, known)), *live})
 
 
 def is_in(path: str, places: Iterable[str]) -> bool:
@@ -270,7 +279,7 @@ def _modes(folder: str, entries_max: int) -> list[tuple[str, int]]:
         return []
 
 
-def _below(place: Path, without: frozenset[str]) -> Iterator[str]:
+def _below(place: Path, without: frozenset[str] = frozenset()) -> Iterator[str]:
     """A file, or every file of a folder that is none; and whatever else stands there."""
     top = str(place)
     if not paths.is_folder(top):
@@ -281,7 +290,18 @@ def _below(place: Path, without: frozenset[str]) -> Iterator[str]:
         yield from (f"{here}/{name}" for name in sorted(names))
 
 
-def _content(path: str, kept_max: int) -> str | None:
+def _identity(path: str) -> str:
+    """What tells a file from another one in its place, and from what it was; empty for none."""
+    try:
+        info = paths.look(path)
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError):
+        return f"{LIVE} unreadable"
+    return f"{LIVE} {info.st_mode} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}"
+
+
+def content(path: str, kept_max: int = KEPT_MAX) -> str | None:
     """What is at a path: a file with what it holds; of a large one, how large it is and since when."""
     try:
         info = paths.look(path)
