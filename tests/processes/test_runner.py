@@ -478,3 +478,47 @@ def test_a_spool_that_becomes_a_link_at_any_moment_is_never_left(tmp_path, tag):
         os.kill(swapper, signal.SIGKILL)
         os.waitpid(swapper, 0)
     assert [p.name for p in outside.rglob("*")] == ["1"]
+
+
+CHAINS = """
+import os, sys, time
+end = time.monotonic() + 60  # whatever happens
+for _ in range(40):
+    if os.fork():
+        continue
+    os.setsid()
+    while time.monotonic() < end:  # each forks the next and is gone
+        time.sleep(0.002)
+        if os.fork():
+            os._exit(0)
+    os._exit(0)
+"""
+GIVES_UP = """
+import os, sys
+sys.path.append({src!r})
+from rondel.processes import reaper
+reaper.GIVE_UP_S = 0.1
+reaper.Reaper._kill = reaper.Reaper._all = lambda *_: None
+os.fchdir(int(sys.argv[2]))
+os.close(int(sys.argv[2]))
+sys.exit(reaper.main("."))
+"""
+
+
+@pytest.mark.skipif(not reaper.LINUX, reason="elsewhere nobody takes in orphans")
+def test_processes_that_are_gone_as_soon_as_they_are_seen_are_ended_all_the_same(tmp_path, tag):
+    ended = go(tmp_path, tag, (sys.executable, "-S", "-c", CHAINS))
+    assert (ended.code, ended.reason, ended.error) == (0, Reason.EXITED, "")
+    assert alive(tag) == []
+
+
+def test_of_a_child_some_of_which_cannot_be_ended_nothing_is_used(tmp_path, tag, monkeypatch):
+    script = tmp_path / "gives_up.py"
+    script.write_text(GIVES_UP.format(src=str(Path(reaper.__file__).parents[2])))
+    monkeypatch.setattr(reaper, "__file__", str(script))
+    leaves = "import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True); print('done')"
+    with pytest.raises(MachineTrouble, match=r"could not be ended.*Nothing that it left is used"):
+        go(tmp_path, tag, (sys.executable, "-S", "-c", leaves))
+    assert finished(tmp_path / "spool") is None
+    assert answered(tmp_path / "spool") is None
+    assert alive(tag) == []

@@ -8,7 +8,8 @@ input the driver sends one line of JSON (what to start) and later at most a word
 it); when that pipe closes, the driver has died. On its standard output it sends a dot
 whenever the spool grew, so that the driver can follow without polling. What the child prints
 goes to `out` and `err` in the spool, never more than `output_max` bytes. When every
-descendant is gone, `exit.json` says how it ended.
+descendant is gone, `exit.json` says how it ended. Where some cannot be ended there is no such
+file, and our exit status is LEFT: what they do from now on is seen by nobody.
 
 Its reason is what really happened: a child that had ended before our signal reached it ended
 by itself, whatever we were about to do. What the machine refused us (no room, no more open
@@ -39,7 +40,9 @@ CHUNK = 1 << 16
 LINGER_S = 0.3  # what the child leaves behind, or a child nobody waits for, may end by itself this long ...
 SWEEP_S = 1.0  # ... then it is asked to, this long ...
 GIVE_UP_S = 10.0  # ... then it is killed; what survives that cannot be ended by us
+LEFT = 255  # our exit status where some could not be ended; no errno
 LOST_GRACE_S = 2.0  # nobody waits for the answer any more
+KILL_S = 0.5  # for one round of kills
 STOP_S = 0.2  # within this a stopped child shows that it is stopped, unless the kernel is busy for it
 ROOM = 8192  # kept free in the spool for `exit.json`, so that a full disk cannot hide how a child ended
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -143,6 +146,13 @@ def descendants(root: int, group: int = 0) -> list[tuple[int, str]]:
     return found
 
 
+def _children() -> list[int]:
+    """Our own children, as the kernel lists them; none where it does not."""
+    with suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as f:  # noqa: PTH123
+        return [int(pid) for pid in f.read().split()]
+    return []
+
+
 class Reaper:
     """One child, from its start to the end of its last descendant."""
 
@@ -172,7 +182,7 @@ class Reaper:
         self.told = -1  # the pipe on which the child says that it has its session, and why it has no program
         self.control = True
         self.term_at = self.kill_at = float("inf")
-        self.left: list[int] = []
+        self.has_left = False  # whether some of the child's could not be ended
         self.seen: set[tuple[int, str]] = set()
 
     def start(self) -> None:
@@ -315,7 +325,7 @@ class Reaper:
             else:
                 self._all(signal.SIGTERM)
         if now >= self.kill_at:
-            self._all(signal.SIGKILL)
+            self._kill()
             return 0.02
         return min(self.term_at, self.kill_at) - now
 
@@ -326,6 +336,19 @@ class Reaper:
             return found
         self.seen = {*found, *(entry for entry in self.seen if start_time(entry[0]) == entry[1])}
         return list(self.seen)
+
+    def _kill(self) -> None:
+        """Kill everybody, the orphans first and again and again: some are gone as fast as others are made.
+
+        Whoever loses its parent is our child, and nobody else gets its number before we collect it.
+        """
+        end = time.monotonic() + KILL_S
+        while (ours := _children()) and time.monotonic() < end:
+            for pid in ours:
+                with suppress(PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            self.reap()
+        self._all(signal.SIGKILL)
 
     def _all(self, number: int) -> None:
         for pid, start in self.others():
@@ -376,8 +399,8 @@ class Reaper:
         while self.reap():
             pause = self.press()
             if time.monotonic() > self.kill_at + GIVE_UP_S:
-                self.left = [pid for pid, _ in self.others()]
-                break
+                self.has_left = True
+                return
             fds = [wake, *self.pumps, *([0] if self.control else [])]
             ready = select.select(fds, [], [], None if pause == float("inf") else max(pause, 0))[0]
             for fd in ready:
@@ -420,10 +443,8 @@ class Reaper:
             "signal": -code if code is not None and code < 0 else None,
             "reason": self.reason or "exited",
             "seconds": round(self.seconds or time.monotonic() - self.began, 3),
-            "error": self.error
-            or (f"{len(self.left)} of its processes cannot be ended" if self.left else ""),
+            "error": self.error,
             "trouble": self.trouble,
-            "left": self.left,
         }
         # Written over the reserved room, in place: that takes nothing from a full disk.
         with open(self._record + ".tmp", "r+b", opener=_no_link) as f:
@@ -483,7 +504,7 @@ def _setup() -> tuple[dict[str, Any], bytes] | None:
 
 
 def main(spool: str) -> int:
-    """Be the reaper of one child. The status is 0, or the errno of what the machine refused us."""
+    """Be the reaper of one child. The status is 0, LEFT, or the errno of what the machine refused us."""
     sent = _setup()
     if sent is None:
         return 1
@@ -500,7 +521,7 @@ def main(spool: str) -> int:
         if e.errno not in reaper.troubles:
             raise
         return e.errno or 1
-    return 0
+    return LEFT if reaper.has_left else 0
 
 
 def _reap(reaper: Reaper, token: str) -> None:
@@ -517,7 +538,9 @@ def _reap(reaper: Reaper, token: str) -> None:
     else:
         reaper.start()
     reaper.watch(wake)
-    if reaper.tmp and not reaper.left:  # who is left could lead us elsewhere
+    if reaper.has_left:  # nothing is settled, and who is left could lead us elsewhere
+        return
+    if reaper.tmp:
         _remove(reaper.tmp)
     reaper.record()
 

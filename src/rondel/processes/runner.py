@@ -38,6 +38,10 @@ EXIT_MAX = 100_000  # bytes of `exit.json`
 READ_MAX = 1 << 20  # read at a time, so that one loud child does not hold up the others
 RESULT_GRACE_S = 2.0
 HARD_S = 15.0  # beyond the grace: then the reaper itself is stuck
+_OUTRUN = (
+    "some of what {} started could not be ended: the kernel holds it, or it makes new processes faster than "
+    "they are killed. Nothing that it left is used. End it, then run again"
+)
 
 
 _CONTROL = re.compile(
@@ -128,7 +132,9 @@ async def run(
             watch.close()
             ended = finished(child.spool)
             if ended is None:
-                end_leftovers(child.spool, 0)
+                _end_others(child)
+    if watch.status == reaper.LEFT:
+        raise MachineTrouble(_OUTRUN.format(child.argv[0]))
     number = ended.trouble if ended else watch.status
     if number in TROUBLES:
         doing = f"keep what {child.argv[0]} says in" if ended else f"watch over {child.argv[0]} from"
@@ -139,6 +145,14 @@ async def run(
         )
     known = ended or Exit(None, None, watch.reason or Reason.LOST, error="its reaper was killed")
     return replace(known, refused=box.refusals(proxy.refused) if proxy else "")
+
+
+def _end_others(child: Child) -> None:
+    """End what a child left whose reaper does not watch over it any more."""
+    try:
+        end_leftovers(child.spool, 0)
+    except RondelError as e:
+        raise MachineTrouble(str(e)) from e
 
 
 @asynccontextmanager
