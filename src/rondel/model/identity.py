@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from rondel.model.changes import Document
 from rondel.model.refs import END, branch_or_none, commit_or_none
+from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import RepoReader
 
 IDENTITY = ".rondel/session.json"
+_STARTED = frozenset({".gitignore", "request-1.json", "written.jsonl"})  # in `.rondel` before there is an id
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{7,79}")
 
 
@@ -62,6 +64,15 @@ def identity_of(document: object) -> Identity | None:
         lost=document.get("lost") is True,
         adopted=document.get("adopted") is True,
     )
+
+
+def was_cut_off(files: Snapshot, folder: str = "") -> bool:
+    """Whether a session's folder is no more than what a start that was killed leaves: it never had an id.
+
+    A session is there once its documents are; this says what a folder without them is.
+    """
+    there, below = files.names(folder), f"{folder}/.rondel" if folder else ".rondel"
+    return not there or (".rondel/" in there and files.names(below) <= _STARTED)
 
 
 def home(look: RepoReader, branch: str | None, base: str | None) -> str:

@@ -15,13 +15,15 @@ from pathlib import Path
 from rondel import paths
 from rondel.errors import RondelError
 from rondel.model.changes import Append, Aside, Change, Edit, Keep, Write
+from rondel.model.identity import was_cut_off
 from rondel.model.marks import WRITTEN, line, marks_in
 from rondel.model.names import digest
 from rondel.model.versions import VERSION
 from rondel.model.workflow import SessionRef
-from rondel.store import documents, files, logs, ours
+from rondel.store import disk, documents, files, logs, ours
 from rondel.store.journal import KnownLog
 from rondel.store.ours import digest_of, free_spot
+from rondel.store.snapshot import DiskSnapshot
 
 After = Callable[[str, bytes | None], None]
 Settle = Callable[[Change], Sequence[Change]]
@@ -210,6 +212,23 @@ def write_ours(folder: Path, texts: Mapping[str, str]) -> None:
     Written(folder).note({path: [digest(text)] for path, text in texts.items()})
     for path, text in texts.items():
         files.write(folder / path, text.encode())
+
+
+def remove_cut_off(folder: Path) -> None:
+    """Remove what a killed start left, so that its name is free again; nothing of anybody else's goes.
+
+    For who holds the lock of the folder above, as every start does: so nobody is starting there now.
+    """
+    if not paths.is_folder(folder) or not was_cut_off(DiskSnapshot(folder)):
+        return
+    written = Written(folder)
+    texts = [path for path in paths.files_below(folder, ours.HOME) if not path.startswith(files.TEMP)]
+    if any(digest_of(folder / path) not in written.ours(path) for path in texts):
+        return
+    for path in texts:  # the record of whose they are goes last
+        disk.current.unlink(os.fspath(folder / path))
+    paths.remove_tree(folder)
+    disk.current.sync_folder(os.fspath(folder.parent))
 
 
 @dataclass(frozen=True)

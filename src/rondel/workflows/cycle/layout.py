@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from rondel.model.decisions import DECISIONS as DECISIONS
+from rondel.model.identity import was_cut_off
 from rondel.model.names import is_safe_name
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import SessionRef
@@ -43,12 +44,19 @@ def ref(cycle_id: str) -> SessionRef:
 
 def sessions(repo: Snapshot) -> Iterable[SessionRef]:
     """The cycles of a repository, by their progress folders and state files."""
-    found = set()
-    for name in repo.names(HOME):
+    found, names = set(), repo.names(HOME)
+    for name in names:
         stem = name.removesuffix(f"{PROGRESS}/") if name.endswith("/") else name.removesuffix(".json")
-        if stem != name and is_safe_name(f"{stem}{PROGRESS}"):
+        if stem == name or not is_safe_name(f"{stem}{PROGRESS}"):
+            continue
+        if f"{stem}.json" in names or not _was_cut_off(repo, f"{HOME}/{name.rstrip('/')}"):
             found.add(stem)
     return [ref(cycle_id) for cycle_id in sorted(found)]
+
+
+def _was_cut_off(repo: Snapshot, folder: str) -> bool:
+    """Whether a cycle without a state file was never there: its start was killed, and no agent was asked."""
+    return repo.names(folder) <= {".rondel/", "coordination/"} and was_cut_off(repo, folder)
 
 
 def part(iteration: int, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +15,14 @@ from rondel import paths
 from rondel.errors import GitError, RondelError, UsageError
 from rondel.model.changes import Document, Edit
 from rondel.model.codec import request_file
+from rondel.model.identity import was_cut_off
 from rondel.model.names import slug
 from rondel.model.summary import Problem, command_line
 from rondel.model.times import stamp
 from rondel.model.workflow import Claim, Repairs, SessionRef, Started, unclaimed
 from rondel.store import documents, files, ours
-from rondel.store.changes import write_ours
+from rondel.store.changes import remove_cut_off, write_ours
+from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.feature import layout, place, worktrees
 from rondel.workflows.feature.lint import Anomaly, lint, without_stray_brace
 from rondel.workflows.feature.phases import ACTIVE, BRAINSTORM, LIMITS, SPECIFY
@@ -81,6 +83,7 @@ def start(project: Project, options: FeatureOptions) -> Started:
         brainstorm=options.brainstorm,
         at=project.look.at,
         claim=project.claim,
+        is_begun=project.is_recorded,
     )
     project.begin(ref, new=True)
     notes, branch = list[str](), project.state(ref).branch
@@ -111,11 +114,13 @@ def start_feature(
     brainstorm: str | None = None,
     at: datetime | None = None,
     claim: Claim = unclaimed,
+    is_begun: Callable[[SessionRef], bool] = lambda _: False,
 ) -> SessionRef:
     """A new feature: its folder, its id, its `.meta.json`, which is written last.
 
     No two features get the same id, however many are started at once. A hotfix gets a short
-    specification, so that it can be implemented at once.
+    specification, so that it can be implemented at once. What is left of one that `is_begun`
+    here, and was killed before it was there, goes.
     """
     name = " ".join(title.split())
     if not name:
@@ -124,27 +129,40 @@ def start_feature(
         raise UsageError(f"no mode {mode!r}; there are: {', '.join(LIMITS)}")
     parent = root / layout.FEATURES
     files.make_folder(parent)
+    now, short = stamp(at or datetime.now(UTC)), slug(name, fallback="feature")
     with documents.locked(parent):
+        for left in paths.names(parent):
+            is_there = paths.is_there(parent / left / layout.META)
+            if _ID.match(left) and not is_there and is_begun(_ref(left)):
+                remove_cut_off(parent / left)
         number = f"{_highest(parent) + 1:03d}"
-        short = slug(name, fallback="feature")
-        folder = files.claim_folder(parent, [f"{number}-{short}"])
-    ref = SessionRef("feature", folder.name, f"{layout.FEATURES}/{folder.name}")
-    with files.whole_or_gone(folder):
-        claim(ref)
-        now = stamp(at or datetime.now(UTC))
-        meta = _new_meta(number, name, short, mode.lower(), now)
-        request: Document = {"command": "start", "title": name, "description": description.strip(), "at": now}
-        files.make_folder(folder / ".rondel")
-        ours.keep_out_of_git(folder / ".rondel")
-        files.write(folder / request_file(1), documents.dump(request))
-        if brainstorm is not None:
-            files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())
-            done: Document = {"started": now, "completed": now, "iterations": 0}
-            meta |= {"phases": {BRAINSTORM: done}, "currentPhase": BRAINSTORM}
-        if meta["mode"] == "hotfix":
-            write_ours(folder, {ARTIFACT_OF[SPECIFY]: _short_spec(name, description)})
-        files.write(folder / layout.META, documents.dump(meta))
+        ref = _ref(f"{number}-{short}")
+        claim(ref)  # before there is a folder: one that a kill leaves is known by it
+        folder = files.claim_folder(parent, [ref.id])
+        with files.whole_or_gone(folder):
+            meta = _new_meta(number, name, short, mode.lower(), now)
+            _fill(folder, meta, description, brainstorm)
     return ref
+
+
+def _ref(name: str) -> SessionRef:
+    return SessionRef("feature", name, f"{layout.FEATURES}/{name}")
+
+
+def _fill(folder: Path, meta: Document, description: str, brainstorm: str | None) -> None:
+    """The files of a new feature; the one that it is known by is written last."""
+    name, now = str(meta["name"]), str(meta["created"])
+    request: Document = {"command": "start", "title": name, "description": description.strip(), "at": now}
+    files.make_folder(folder / ".rondel")
+    ours.keep_out_of_git(folder / ".rondel")
+    files.write(folder / request_file(1), documents.dump(request))
+    if brainstorm is not None:
+        files.write(folder / ARTIFACT_OF[BRAINSTORM], brainstorm.encode())
+        done: Document = {"started": now, "completed": now, "iterations": 0}
+        meta = {**meta, "phases": {BRAINSTORM: done}, "currentPhase": BRAINSTORM}
+    if meta["mode"] == "hotfix":
+        write_ours(folder, {ARTIFACT_OF[SPECIFY]: _short_spec(name, description)})
+    files.write(folder / layout.META, documents.dump(meta))
 
 
 def _new_meta(number: str, name: str, short: str, mode: str, now: str) -> Document:
@@ -208,7 +226,7 @@ def lost(root: Path) -> Iterator[tuple[str, Problem]]:
     for name in paths.names(root / layout.FEATURES):
         folder = root / layout.FEATURES / name
         begun = _ID.match(name) and paths.is_there(folder / ".rondel/request-1.json")
-        if begun and not paths.is_there(folder / layout.META):
+        if begun and not paths.is_there(folder / layout.META) and not was_cut_off(DiskSnapshot(folder)):
             repair = f"`git log -- {layout.FEATURES}/{folder.name}` may have it, or put one there by hand"
             yield (
                 f"feature:{folder.name}",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from rondel.model.changes import Change
-from rondel.model.codec import requests_in
+from rondel.model.codec import request_file, requests_in
 from rondel.model.consent import HARMLESS, LOWER, Mark, Rule, more_or_none
+from rondel.model.identity import IDENTITY
 from rondel.model.snapshot import Snapshot
 from rondel.model.summary import Conclusion, Problem, Status, Summary, command_line
 from rondel.model.times import parse_time
@@ -311,6 +312,8 @@ def _in_state_json(state: ReviewState) -> Iterator[Problem]:
     document, number = state.document, state.at.number
     if document is None:
         damaged = state.files.exists(layout.STATE)
+        if not damaged and state.files.exists(request_file(1)) and not state.files.exists(IDENTITY):
+            return  # its start was cut off, and nothing has run yet
         yield Problem(
             "state-damaged" if damaged else "state-missing",
             layout.STATE,

@@ -20,7 +20,7 @@ from rondel.model.summary import Problem, command_line
 from rondel.model.times import stamp
 from rondel.model.workflow import Apply, Claim, Repairs, SessionRef, Started, unclaimed
 from rondel.store import disk, documents, files, ours
-from rondel.store.changes import apply_in, write_ours
+from rondel.store.changes import apply_in, remove_cut_off, write_ours
 from rondel.store.snapshot import DiskSnapshot
 from rondel.workflows.task import documents as views
 from rondel.workflows.task import ids, layout
@@ -51,7 +51,13 @@ def start(project: Project, options: TaskOptions) -> Started:
     """A new session, which becomes the active one."""
     with others_at_rest(project):
         ref = create(
-            project.root, options.topic, options.complexity, project.claim, project.is_known, project.change
+            project.root,
+            options.topic,
+            options.complexity,
+            project.claim,
+            project.is_known,
+            project.change,
+            project.is_recorded,
         )
     project.begin(ref, new=True)
     return Started(ref)
@@ -86,20 +92,34 @@ def create(
     claim: Claim = unclaimed,
     is_known: Callable[[SessionRef], bool] = lambda _: True,
     apply: Apply | None = None,
+    is_begun: Callable[[SessionRef], bool] = lambda _: False,
 ) -> SessionRef:
-    """A new session, which becomes the active one. Its name has a number only when another has it."""
+    """A new session, which becomes the active one. Its name has a number only when another has it.
+
+    What is left of one that `is_begun` here, and was killed before it was there, goes.
+    """
     topic = " ".join(topic.split())
     if not topic:
         raise UsageError('a session needs a topic: rondel task start "User auth"')
     name = f"{layout.PREFIX}{slug(topic)}"
     names = [name, *(f"{name}-{n:03d}" for n in range(2, 1000))]
-    folder = files.claim_folder(root / layout.HOME, names)
-    with files.whole_or_gone(folder):
-        claim(reading.ref_of(folder.name))
-        files.make_folder(folder / layout.TASKS)
-        write_ours(folder, views.of_nothing(topic, complexity))
-        begins = Edit(layout.SESSION, lambda _: template(folder.name, topic, complexity))
-        apply_in(root, reading.ref_of(folder.name), [begins])
+    home = root / layout.HOME
+    files.make_folder(home)
+    with documents.locked(home):
+        there = {ref.id for ref in reading.sessions(DiskSnapshot(root))}
+        for left in names:
+            if left not in there and is_begun(reading.ref_of(left)):
+                remove_cut_off(home / left)
+            if not paths.is_there(home / left):
+                claim(reading.ref_of(left))  # before there is a folder: one that a kill leaves is known by it
+                break
+        folder = files.claim_folder(home, names)
+        with files.whole_or_gone(folder):
+            ours.keep_out_of_git(folder / ours.HOME)
+            files.make_folder(folder / layout.TASKS)
+            write_ours(folder, views.of_nothing(topic, complexity))
+            begins = Edit(layout.SESSION, lambda _: template(folder.name, topic, complexity))
+            apply_in(root, reading.ref_of(folder.name), [begins])
     switch(root, folder.name, is_known, apply)
     return reading.ref_of(folder.name)
 

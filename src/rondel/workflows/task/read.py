@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from rondel.model.codec import decode, request_file, requests_in
 from rondel.model.consent import Brought
-from rondel.model.identity import IDENTITY, identity_of
+from rondel.model.identity import IDENTITY, identity_of, was_cut_off
 from rondel.model.marks import begun_here, mark
 from rondel.model.snapshot import Snapshot
 from rondel.model.workflow import NOTHING_GIVEN, Given, SessionRef
@@ -47,11 +47,18 @@ _UNREAD = (
 
 
 def sessions(repo: Snapshot) -> list[SessionRef]:
-    """The sessions of a repository, from the names of their folders."""
+    """The sessions of a repository, from names alone."""
     names = repo.names(layout.HOME)
     found = sorted(n.rstrip("/") for n in names if n.startswith(layout.PREFIX) and n.endswith("/"))
     markers = frozenset(n for n in names if n.startswith(layout.MARKER))
-    return [ref_of(name, markers) for name in found]
+    return [ref_of(name, markers) for name in found if not _was_cut_off(repo, name, markers)]
+
+
+def _was_cut_off(repo: Snapshot, name: str, markers: Container[str]) -> bool:
+    """Whether a session was never there: its start was killed before its document was written."""
+    folder = f"{layout.HOME}/{name}"
+    is_there = layout.SESSION in repo.names(folder) or layout.marker(name) in markers
+    return not is_there and not repo.names(f"{folder}/{layout.TASKS}") and was_cut_off(repo, folder)
 
 
 def ref_of(session_id: str, markers: frozenset[str] = frozenset()) -> SessionRef:
