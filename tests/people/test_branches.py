@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
 
 from support.stories import RUN, UNITTEST, Story
+from support.world import BEGIN, World
 
 
 def committed(story: Story, branch: str) -> str:
@@ -61,6 +63,37 @@ def test_a_review_goes_onto_no_branch(tmp_path):
     story = Story(tmp_path, "review")
     drive(story)
     assert "puts nothing on a branch" in drive(story, "run", story.ref.name, "--onto", "main", code=2)
+
+
+ENDS = {
+    "cycle": (),
+    "task": (("task", "complete"),),
+    "feature": (("feature", "finish", "001-add-it", "--abandon"),),
+}
+
+
+@pytest.mark.parametrize("workflow", ENDS)
+def test_a_session_that_is_over_stays_on_its_branch_and_says_where_its_work_is(workflow, tmp_path):
+    world = World(tmp_path, workflow)
+    world.git("branch", "other")
+    for words in (*BEGIN[workflow], *ENDS[workflow]):
+        world.typed(*words)
+    name = f"{workflow}:{world.session.name.removesuffix('.progress')}"
+    before = world.typed("status", name)
+    code, said = world.typed("run", name, "--onto", "other")
+    over = "cancelled" if workflow == "feature" else "completed"
+    assert (code, f"{name} is {over}, and puts nothing more on a branch" in said) == (5, True), said
+    assert world.typed("status", name) == before, "nothing is changed"
+    if workflow == "feature":
+        return
+    on = re.search("what it did is on ([^;]+); `git switch other && git merge ([^`]+)`", said)
+    assert on is not None, said
+    assert on[1] == on[2]
+    world.git("switch", "-q", "other")
+    world.git("merge", "-q", on[1])
+    assert "made.txt" in world.git("ls-tree", "--name-only", "other").split()
+    code, said = world.typed("run", name, "--onto", "other")
+    assert (code, "git merge" in said) == (5, False), said
 
 
 def test_a_cycle_begins_where_it_was_begun_wherever_head_is(tmp_path):

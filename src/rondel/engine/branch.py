@@ -6,15 +6,16 @@ A person may choose another one, for what is done from then on (`move_onto`).
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rondel.engine.session import Session
-from rondel.errors import GitError, UsageError
+from rondel.errors import GitError, NothingToDo, UsageError
 from rondel.model.identity import Identity
 from rondel.model.refs import END, is_branch
-from rondel.model.summary import EDITS_LOST, Problem, command_line
+from rondel.model.summary import EDITS_LOST, Problem, Status, command_line
 from rondel.model.texts import first_few
 from rondel.model.workflow import RepoReader, SessionRef, Workflow
 from rondel.repo.branches import Back, Branches, Expected, Lost
@@ -127,7 +128,7 @@ def move_onto(
     """Note the new branch; returns what it lacks of the session's work so far, a line each.
 
     Nothing is moved there: whether what was done belongs on both branches is the person's to say. What it
-    lacks is accepted, and on record: it counts as done all the same.
+    lacks is accepted, and on record: it counts as done all the same. NothingToDo for a session that is over.
     """
     before = session.workflow.target(session.state)
     if before is None:
@@ -138,11 +139,27 @@ def move_onto(
         or not look.git("rev-parse", "--verify", "--quiet", END, ref, check=False).strip()
     ):
         raise UsageError(f"there is no branch {branch!r} here; make it first: git branch -- {branch}")
+    if branch != before:
+        _refuse_over(session, before, branch, look)
     identity = session.begin(look, lease)
     without = accepted(session, branch, branches)
     session.identify(replace(identity, onto=branch, without=without), look, lease)
     session.note("onto", {"branch": branch, "before": before})
     return _lacking(look, identity.id, before, branch) if before and before != branch else []
+
+
+def _refuse_over(session: Session[Any], before: str, branch: str, look: RepoReader) -> None:
+    """Raise NothingToDo where a session is over, and say which branch has its work."""
+    status = session.workflow.summary(session.state).status
+    if status not in (Status.COMPLETED, Status.CANCELLED):
+        return
+    words = f"{session.ref.name} is {status.value}, and puts nothing more on a branch"
+    mine, other = f"refs/heads/{before}", f"refs/heads/{branch}"
+    lacking = look.git("rev-list", "--max-count=1", END, mine, f"^{other}", check=False) if before else ""
+    if lacking.strip():
+        merges = f"git switch {shlex.quote(branch)} && git merge {shlex.quote(before)}"
+        words += f"; what it did is on {before}; `{merges}` brings it to {branch}"
+    raise NothingToDo(words)
 
 
 def own_branch(look: RepoReader, wanted: str) -> str:
