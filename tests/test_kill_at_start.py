@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rondel.testing.faults import die_anywhere_at, die_at, in_child
+from support import follow
 from support.kills import MARKS, points
 from support.world import FOLDERS, GENERATE, SETTINGS, World
 
@@ -72,6 +73,7 @@ def killed(start: str, folder: Path, number: int, die) -> bool:
 
     def doomed() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        follow.base = None  # where this dies nothing may be moved aside
         die(number)
         return world.typed(*world.start)[0]
 
@@ -113,6 +115,7 @@ def test_what_somebody_wrote_where_a_start_was_killed_stays(start, document, tmp
     world = Beginner(tmp_path / "it", start)
 
     def doomed() -> int:
+        follow.base = None
         last = {"task": "/workflow-session.json", "feature": "/.meta.json"}[start]
         die_at(1, counts=lambda operation, path: operation == "rename" and path.endswith(last))
         return world.typed(*world.start)[0]

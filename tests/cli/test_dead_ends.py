@@ -74,6 +74,12 @@ def test_a_dead_end_is_found_by_typing_what_was_printed(world, monkeypatch):
     same = world.type("git rev-parse no-such-name")
     with pytest.raises(AssertionError, match="a dead end"):
         follow._follow("git rev-parse no-such-name", same, world.root, world.env)
+    for waits in (3, 4, 5):
+        with pytest.raises(AssertionError, match="a dead end"):
+            follow._follow(f"exit {waits}", follow.Printed(waits, "", ""), world.root, world.env)
+        by_hand = follow.Printed(waits, "", "write it into a.md, then go on\n")
+        typed = f"echo '{by_hand.err.strip()}' >&2; exit {waits}"
+        follow._follow(typed, by_hand, world.root, world.env)
     after = {p: (p.stat().st_ino, p.read_bytes()) for p in world.folder.rglob("*") if p.is_file()}
     assert after == before, "the test has everything as it was"
 

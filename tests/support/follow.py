@@ -5,8 +5,9 @@ typed in a shell, in the same place and environment, on a copy of everything the
 folders are put aside meanwhile and come back untouched. One of each kind of ending is typed;
 with RONDEL_SWEEP=1 every single one.
 
-To lead on is to end well, to wait for a person, to try what failed again, or to answer
-something else. A usage error never does, and the same failure without a new try does not.
+To lead on is to end well, to try what failed again, or to answer something else. A usage error
+never does, and the same answer without a new try does not, also where it only waits: unless it
+says what the person does by hand.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ TYPED_MAX = 3  # how many commands in a row are typed after one ending
 TYPED_S = 90
 WAITS_S = 3.0  # for a command that says it waits
 SHELL = 'rondel() { "$RONDEL_PYTHON" -m rondel "$@"; }; '
-ENDED_WELL = (0, 3, 4, 5)  # done, waits for a person, no approval, nothing to do
+WAITS = (3, 4, 5)  # for a person, no approval, nothing to do: said once more, it must say what to do by hand
+BY_HAND = ("then go on",)  # such as a file that the person writes
 USAGE = 2
 _NEXT = re.compile(r"next: ((?:rondel|git) .+)$", re.MULTILINE)
 _STOPPED = re.compile(r"^\S+: ([a-z]+)$", re.MULTILINE)
@@ -137,10 +139,17 @@ def _follow(command: str, printed: Printed, cwd: Path, env: Mapping[str, str]) -
             )
             assert said.code != USAGE, f"a usage error after a printed command:\n{told}"
             assert "Traceback" not in said.err, told
-            assert said.code in ENDED_WELL or tried or said.answer != printed.answer, f"a dead end:\n{told}"
-            if said.code in ENDED_WELL or not said.commands:
+            assert said.code == 0 or tried or said.answer != printed.answer or _is_by_hand(said), (
+                f"a dead end:\n{told}"
+            )
+            if said.code == 0 or not said.commands or _is_by_hand(said):
                 return
             command, printed = said.commands[0], said
+
+
+def _is_by_hand(said: Printed) -> bool:
+    """Whether it waits for something that a person does besides typing: each time it says so again."""
+    return said.code in WAITS and any(word in said.out + said.err for word in BY_HAND)
 
 
 def typed(command: str, cwd: Path, env: Mapping[str, str]) -> Printed:

@@ -23,6 +23,7 @@ from rondel.model.workflow import SessionRef
 from rondel.project import Project
 from rondel.testing.kills import ID, TIME, content
 from rondel.workflows.cycle import layout
+from support.follow import follow
 from support.person import YES
 
 WORKFLOWS = ("review", "feature", "cycle", "task", "generate")
@@ -156,6 +157,7 @@ class Story:
                 code = main(list(words))
             except SystemExit as e:
                 code = e.code if isinstance(e.code, int) else 0
+        follow(self.root, self.env, code, "", said.getvalue())
         return code, said.getvalue()
 
     def rondel(self, *words: str) -> str:

@@ -17,7 +17,7 @@ from unittest import mock
 from rondel.cli.main import main
 from rondel.testing.scripted import run_of
 from support.cli import RONDEL
-from support.follow import Printed, typed
+from support.follow import Printed, follow, typed
 from support.person import YES
 
 REQUIREMENTS = (
@@ -163,6 +163,7 @@ class World:
         )
         self.said = Printed(done.returncode, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr, done.stderr
+        follow(self.root, self.env, done.returncode, done.stdout, done.stderr)
         return self.said
 
     def typed(self, *words: str) -> tuple[int, str]:
@@ -178,6 +179,7 @@ class World:
                 code = main(list(words))
             except SystemExit as e:
                 code = e.code if isinstance(e.code, int) else 0
+        follow(self.root, self.env, code, "", said.getvalue())
         return code, said.getvalue()
 
     def popen(self, *words: str) -> subprocess.Popen[str]:
