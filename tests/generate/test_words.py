@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from generate_java import FILES
-from generate_scene import FULL, PASS, Scene, begin, engineer, place, project, repo
+from generate_scene import FAIL, FULL, PASS, Scene, begin, engineer, place, project, repo
 
 from rondel.agents.base import Request
 from rondel.testing.scripted import Scripted
 from rondel.workflows.generate import WorkflowPhase, transitions
 from rondel.workflows.generate.layout import Paths
-from support.words import SWEPT, Story, tell
+from support.words import SWEPT, Moment, Story, tell, told
 
 pytestmark = pytest.mark.sweep
 
@@ -56,9 +56,43 @@ class Retried(Story):
         assert self.project.run(self.ref, retry=True).exit_code in ENDS
 
 
+class Rejected(Retried):
+    """A cycle whose first iteration the reviewer rejects; then planned anew."""
+
+    names = (
+        *Retried.names,
+        *(PATHS.prompt(2, phase) for phase in WORKED if phase is not WorkflowPhase.PLAN),
+        *(PATHS.response(2, phase) for phase in WORKED if phase is not WorkflowPhase.PLAN),
+        *(f"{PATHS.code(2)}/{name}" for name in FILES["domain"]),
+    )
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.agent = Scripted(rejecting)
+        self.project = project(self.root, self.agent)
+
+
+def rejecting(request: Request) -> str:
+    _, iteration, phase = place(request)
+    return FAIL if (phase, iteration) == ("review", 1) else answer(request)
+
+
 @SWEPT
-def test_words_of_somebody_else_are_found_again(tmp_path_factory):
-    tell(Retried, tmp_path_factory.mktemp, examples=6)
+@pytest.mark.parametrize("story", [Retried, Rejected])
+def test_words_of_somebody_else_are_found_again(story, tmp_path_factory):
+    tell(story, tmp_path_factory.mktemp, examples=6)
+
+
+def test_the_first_iteration_of_that_story_is_rejected(tmp_path):
+    story = Rejected(tmp_path)
+    story.drive()
+    assert PATHS.response(2, WorkflowPhase.REVIEW) in [request.action for request in story.agent.seen]
+
+
+@pytest.mark.parametrize("name", Rejected.names)
+def test_words_in_each_place_of_a_session_whose_iteration_was_rejected_are_found_again(name, tmp_path):
+    number = Rejected.names.index(name)
+    told(Rejected(tmp_path), Moment(10**6, number))
 
 
 def test_standards_that_a_person_wrote_before_the_cycle_are_those_of_its_prompts(tmp_path):
