@@ -18,6 +18,8 @@ GIT_ENV = {
 
 
 def printed_by_git(folder: Path, *args: str, **more_env: str) -> str:
+    # Git replaces the file that it writes: as root, `config --global` would put one in place of /dev/null.
+    assert not {"--global", "--system"} & {*args}, "write the file that GIT_CONFIG_GLOBAL names instead"
     env = {**os.environ, **GIT_ENV, **more_env}
     done = subprocess.run(["git", *args], cwd=folder, env=env, check=True, capture_output=True, text=True)
     return done.stdout
