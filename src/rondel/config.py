@@ -72,6 +72,8 @@ class Limits(_Table):
     usd_max: float | None = Field(default=None, ge=0)
     tokens_max: int | None = Field(default=None, ge=0)
     seconds_max: float | None = Field(default=None, gt=0)
+    edit_mb_max: float = Field(default=100, gt=0, le=1_000_000)  # of the new and changed files of one edit
+    edit_files_max: Count = 50_000
     free_mb_min: float | None = Field(default=None, ge=0)  # of each disk; 100, or 5 % of a small one
 
 

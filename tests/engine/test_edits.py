@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from functools import partial
 from pathlib import Path
 
@@ -378,3 +379,44 @@ def test_a_set_up_that_fails_is_no_attempt_of_the_agent(root):
     settings.write_text(before + '[project]\nsetup = "true"\n')
     assert project(root, agent).run(REF).exit_code == 0
     assert len(agent.seen) == 2
+
+
+def test_an_edit_that_is_too_large_is_a_failed_try_whose_words_the_agent_gets(root):
+    """Nothing of it is read: also where it is a file that was empty."""
+    git(root, "branch", "work")
+    start(root, auto=True, width=1, edits=True, branch="work")
+
+    def grows(request: Request) -> str:
+        if "notes" not in request.action:
+            return "Done.\n"
+        huge = request.cwd / "huge.bin"
+        if request.attempt == 1:
+            with huge.open("wb") as f:
+                f.truncate(60 << 30)
+        else:
+            assert "'huge.bin' (64,425 MB)" in request.prompt
+            huge.unlink()
+        return edit(request)
+
+    agent, began = Scripted(grows), time.monotonic()
+    assert project(root, agent).run(REF).exit_code == 0
+    assert time.monotonic() - began < 30
+    assert edited(root) == ["round-1-notes-1.md.txt"]
+
+
+def test_a_person_raises_the_limit_of_an_edit_and_it_is_taken(root):
+    git(root, "branch", "work")
+    (root / "rondel.toml").write_text("[limits]\nedit_mb_max = 0.001\nattempts_max = 1\n")
+    start(root, auto=True, width=1, edits=True, branch="work")
+
+    def large(request: Request) -> str:
+        (request.cwd / "large.txt").write_text("x" * 2000)
+        return "I wrote it.\n"
+
+    report = project(root, Scripted(large)).run(REF)
+    assert report.stopped is Stopped.FAILED
+    assert "[limits] edit_mb_max" in report.message
+    (root / "rondel.toml").unlink()
+    last = Scripted(lambda _: "It is all there.\n")
+    assert project(root, last).run(REF, retry=True).exit_code == 0
+    assert edited(root) == ["large.txt"]

@@ -24,6 +24,8 @@ DEFAULTS = {
     "agents_max": 4,
     "attempts_max": 2,
     "cutoffs_max": 5,
+    "edit_mb_max": 100,
+    "edit_files_max": 50_000,
     "usd_max": None,
     "tokens_max": None,
     "seconds_max": None,
@@ -46,6 +48,7 @@ TEXT = st.text("abc./ -$", max_size=12)
 ORDERED = {
     "limits.agents_max": st.integers(1, 9),
     "limits.usd_max": st.floats(0, 99),
+    "limits.edit_mb_max": st.floats(1, 9999),
     "limits.free_mb_min": st.integers(0, 999),
     "workspaces.sandbox": st.sampled_from(["", "bwrap"]),
     "review.rounds_max": st.integers(0, 9),

@@ -30,6 +30,7 @@ from rondel.project.repository import Repository, now
 from rondel.project.views import Views
 from rondel.repo.clone import object_folders
 from rondel.repo.integrate import Conflict
+from rondel.repo.sizes import MB, EditMax
 from rondel.repo.workspaces import Workspaces
 from rondel.sandbox.box import VARIABLE as SANDBOX_VARIABLE
 from rondel.sandbox.box import Box, held, holds, own_places, unclosable
@@ -71,7 +72,9 @@ class Running:
 
     def workspaces(self) -> Workspaces:
         """Where agents work in this repository."""
-        return Workspaces(self._repository.root, self.own_work_folder, box=self.box)
+        limits = self._repository.config.limits
+        most = EditMax(int(limits.edit_mb_max * MB), limits.edit_files_max)
+        return Workspaces(self._repository.root, self.own_work_folder, box=self.box, most=most)
 
     @property
     def own_work_folder(self) -> Path:

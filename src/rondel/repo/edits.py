@@ -19,6 +19,7 @@ from rondel.model.summary import command_line
 from rondel.model.texts import first_few
 from rondel.repo import attributes, clone
 from rondel.repo.git import Git, Result
+from rondel.repo.sizes import EditMax, excess
 from rondel.repo.worktrees import Mark, Worktrees
 
 TRAILER = "Rondel-Action"
@@ -74,8 +75,8 @@ def commit_all(
     part of it.
     """
     git = trees.in_tree(path, mark)
-    if (lost := uncommitted(path, git)) is not None:
-        return Unusable(lost)
+    if (why := unfit(trees, path, mark)) is not None:
+        return Unusable(why)
     if trees.is_at(git, mark, mark.base, submodules=True) and clone.tracked(path, mark) == clone.Tracked():
         return None
     names = stage(trees, path, mark)
@@ -94,6 +95,13 @@ def commit_all(
     git("update-ref", "--stdin", stdin=moves)
     trees.save(path, replace(mark, commit=commit, branch=branch, trailer=value, integrating=False))
     return Commit(commit, names, branch)
+
+
+def unfit(trees: Worktrees, path: Path, mark: Mark) -> str | None:
+    """Why what is in a worktree is to be no commit, as far as that is told before git reads it."""
+    git = trees.in_tree(path, mark)
+    agents = clone.tracked(path, mark)
+    return uncommitted(path, git) or excess(path, git, trees.excludes(mark), agents.more, trees.most) or None
 
 
 def _same(trees: Worktrees, branch: str, base: str, tree: str, value: str) -> str | None:
@@ -268,6 +276,8 @@ def uncommitted(path: Path, git: Git) -> str | None:
 def _has_changes(place: Path) -> bool:
     """Whether something is not committed there. A git of its own looks: it has a configuration of its own."""
     git = Git(place, by_agents=True)
+    if excess(place, git, (), (), EditMax()):  # of which git would read
+        return True
     status = git.run("status", "--porcelain", "-z", "--untracked-files=normal")
     return not status.ok or bool(status.out) or uncommitted(place, git) is not None
 

@@ -33,6 +33,7 @@ from rondel.repo.integrate import ChecksFailed as ChecksFailed
 from rondel.repo.integrate import Conflict as Conflict
 from rondel.repo.integrate import integrate, merge
 from rondel.repo.moves import Restored, restore
+from rondel.repo.sizes import EditMax
 from rondel.repo.worktrees import ASIDE, Mark, Worktrees, read_only, writable
 from rondel.sandbox.box import Box
 
@@ -49,8 +50,9 @@ class Workspaces:
         root: Path,
         shell: Callable[[str, Path], Ran] | None = None,
         box: Box | None = None,
+        most: EditMax | None = None,
     ) -> None:
-        self._trees = Worktrees(repo, root)
+        self._trees = Worktrees(repo, root, most)
         self._found = Found(self._trees)
         self.branches = Branches(self._trees)
         self._root = root
@@ -156,7 +158,7 @@ class Workspaces:
     def _is_untouched(self, path: Path, mark: Mark) -> bool:
         """Whether a worktree is as it was at its start, also in the folders of its submodules."""
         git = self._trees.in_tree(path, mark)
-        return self._trees.is_at(git, mark, mark.base) and edits.uncommitted(path, git) is None
+        return edits.unfit(self._trees, path, mark) is None and self._trees.is_at(git, mark, mark.base)
 
     def _keep(self, path: Path, mark: Mark) -> bool:
         """Before a worktree goes: a ref to whatever differs from its base. False: git cannot hold it all.
@@ -177,8 +179,8 @@ class Workspaces:
     def _snapshot(self, path: Path, mark: Mark) -> str:
         """A commit that holds everything in a worktree."""
         git = self._trees.in_tree(path, mark)
-        if (lost := edits.uncommitted(path, git)) is not None:
-            raise GitError(lost)
+        if (why := edits.unfit(self._trees, path, mark)) is not None:
+            raise GitError(why)
         staged = edits.stage(self._trees, path, mark)
         if isinstance(staged, Unusable):
             raise GitError(staged.problem)

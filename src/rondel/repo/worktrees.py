@@ -32,6 +32,7 @@ from rondel.model.refs import END, is_commit, is_operand
 from rondel.model.trouble import machine
 from rondel.model.versions import VERSION, message, newer
 from rondel.repo.git import Git, held
+from rondel.repo.sizes import EditMax
 
 LOCK_S = 3600.0
 REMOVED = "rondel-removed"  # where git's notes about a worktree go while they are removed
@@ -74,9 +75,10 @@ class Mark:
 class Worktrees:
     """The worktrees of one repository, below one folder."""
 
-    def __init__(self, repo: Path, root: Path) -> None:
+    def __init__(self, repo: Path, root: Path, most: EditMax | None = None) -> None:
         self.repo = repo
         self.root = root
+        self.most = most or EditMax()
         self.git = Git(repo)
         self._stop = threading.Event()
         self._gates: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)

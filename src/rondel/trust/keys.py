@@ -39,6 +39,8 @@ KEYS: Mapping[str, Rule] = {
     "limits.usd_max": LOWER,
     "limits.tokens_max": LOWER,
     "limits.seconds_max": LOWER,
+    "limits.edit_mb_max": LOWER,
+    "limits.edit_files_max": LOWER,
     "limits.free_mb_min": Rule(Mark.STRICTER, less, default=FREE_MB),
     "project.setup": CONSENT,
     "project.test": CONSENT,
