@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from small import SmallWorkflow
@@ -45,3 +48,14 @@ class Rounds(Trial):
             for question in here.waiting(REF):
                 here.decide(REF, "reject" if "round-1" in question.path else "approve", path=question.path)
         return code
+
+
+def when(true: Callable[[], bool], do: Callable[[], object]) -> None:
+    """Do something in a thread as soon as something is true."""
+
+    def watch() -> None:
+        while not true():
+            time.sleep(0.02)
+        do()
+
+    threading.Thread(target=watch, daemon=True).start()

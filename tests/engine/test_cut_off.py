@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness import REF, git, repository, start
+from harness import REF, git, repository, start, when
 from small import Small, SmallWorkflow
 
 from rondel.agents.base import Request
@@ -78,17 +77,6 @@ def edit(request: Request) -> str:
     if "notes" in request.action:
         (request.cwd / "made.txt").write_text("made\n")
     return "I wrote a file.\n"
-
-
-def when(true: Callable[[], bool], do: Callable[[], object]) -> None:
-    """Do something in a thread as soon as something is true."""
-
-    def watch() -> None:
-        while not true():
-            time.sleep(0.02)
-        do()
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def drive(root: Path, folder: Path, number: signal.Signals | None = None, ran: int = 1) -> int:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from harness import REF, git, project, repository, start
+from harness import REF, git, project, repository, start, when
 
 from rondel.agents.base import Reply, Request
 from rondel.engine.report import Stopped
@@ -379,6 +379,30 @@ def test_a_set_up_that_fails_is_no_attempt_of_the_agent(root):
     settings.write_text(before + '[project]\nsetup = "true"\n')
     assert project(root, agent).run(REF).exit_code == 0
     assert len(agent.seen) == 2
+
+
+def test_ctrl_c_ends_a_git_of_ours_and_the_edit_is_taken_later_without_asking_again(
+    root, tmp_path, monkeypatch
+):
+    own = tmp_path / "gitconfig"
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own))
+    slow = tmp_path / "slow"
+    slow.write_text(f"#!/bin/sh\ntouch {tmp_path}/began\nsleep 60\n")
+    slow.chmod(0o755)
+    own.write_text(f'[filter "slow"]\nclean = {slow}\n')
+    (root / ".gitattributes").write_text("*.txt filter=slow\n")
+    git(root, "add", ".gitattributes")
+    git(root, "commit", "-qm", "attributes")
+    git(root, "branch", "work")
+    start(root, auto=True, width=1, edits=True, branch="work")
+    when((tmp_path / "began").exists, lambda: os.kill(os.getpid(), signal.SIGINT))
+    agent, began = Scripted(edit), time.monotonic()
+    assert project(root, agent).run(REF).stopped is Stopped.INTERRUPTED
+    assert time.monotonic() - began < 20
+    own.write_text('[filter "slow"]\nclean = cat\n')
+    assert project(root, agent).run(REF).exit_code == 0
+    assert len(edited(root)) == 1
+    assert [r.action for r in agent.seen].count("round-1/notes/1.md") == 1
 
 
 def test_an_edit_that_is_too_large_is_a_failed_try_whose_words_the_agent_gets(root):

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from rondel.engine.look import DiskReader
 from rondel.errors import GitError
 from rondel.model.refs import END
 from rondel.repo.config import REMOTE, TEXT_MERGE, ask_about, is_fixed_program, overrides
-from rondel.repo.git import Git, command
+from rondel.repo.git import Calls, Git, GitStopped, calls, command, to_the_end
 from rondel.repo.workspaces import Commit, Unusable, Workspaces
 from rondel.workflows.review.target import Target, pin
 
@@ -677,3 +678,36 @@ def test_a_slow_git_is_waited_for(repo, monkeypatch):
     os.mkfifo(repo / "pipe")
     assert Git(repo).run("cat-file", "-e", END, "HEAD").ok
     assert Git(repo).run("hash-object", "--stdin", stdin="x" * 1_000_000).ok
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_a_git_ends_when_its_run_is_told_to(repo, tmp_path, stubborn):
+    """Also with a filter that does not: whatever a git waits for."""
+    ours, ignored = Calls(), "trap '' TERM; " if stubborn else ""
+    program = tmp_path / "slow"
+    program.write_text(f"#!/bin/sh\n{ignored}echo $$ > {tmp_path}/pid\nsleep 60\n")
+    program.chmod(0o755)
+    plain(repo, "config", "--global", "filter.x.clean", str(program))
+    (repo / "a.x").write_text("mine\n")
+
+    def add() -> None:
+        token = calls.set(ours)
+        with pytest.raises(GitStopped):
+            Git(repo).run("add", "a.x")
+        with pytest.raises(GitStopped):
+            Git(repo).run("status")
+        with to_the_end():
+            assert Git(repo).run("rev-parse", "HEAD").ok
+        calls.reset(token)
+
+    with ThreadPoolExecutor(1) as threads:
+        work = threads.submit(add)
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.02)
+        began = time.monotonic()
+        ours.end()
+        work.result(20)
+    assert time.monotonic() - began < 10
+    pid = int((tmp_path / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists() or "zombie" in Path(f"/proc/{pid}/status").read_text()
+    assert not (repo / ".git/index.lock").exists() or stubborn

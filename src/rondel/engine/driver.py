@@ -34,6 +34,7 @@ from rondel.model.times import stamp
 from rondel.model.trouble import machine
 from rondel.model.workflow import Step
 from rondel.processes import runner
+from rondel.repo.git import Calls, GitStopped, calls
 from rondel.store.changes import Kept
 from rondel.store.lease import Lease
 
@@ -93,6 +94,7 @@ class Driver(Generic[S]):
         self._word: control.Word | None = None
         self._said: set[Problem] = set()  # that this run met and said
         self._interrupted = False
+        self._gits = Calls()
         self._trouble: MachineTrouble | None = None
         self._unseen = False  # whether a program may still be at work whose reaper was killed
         self._lost = ""  # what the branch does not hold any more
@@ -101,6 +103,7 @@ class Driver(Generic[S]):
     def interrupt(self) -> None:
         """End what is under way and stop."""
         self._interrupted = True
+        self._gits.end()
         for flight in self._flights.values():
             flight.task.cancel()
 
@@ -110,6 +113,7 @@ class Driver(Generic[S]):
         threads = ThreadPoolExecutor(self._limits.agents_max + SPARE_THREADS)
         asyncio.get_running_loop().set_default_executor(threads)
         self._session.journal.epoch = self._lease.epoch
+        calls.set(self._gits)
         try:
             going = await self._go(self._take_up)
             while going and not self._interrupted:
@@ -132,6 +136,8 @@ class Driver(Generic[S]):
         try:
             with machine("go on with", self._session.ref.name):
                 return await step()
+        except GitStopped:  # the report says by what
+            return False
         except MachineTrouble as e:
             self._trouble = self._trouble or e
             return bool(self._flights)
@@ -439,10 +445,12 @@ class Driver(Generic[S]):
     async def _end_flights(self) -> None:
         """End what is under way; what was complete is kept."""
         self._tools.workspaces.close()
+        self._gits.end()
         for flight in self._flights.values():
             flight.task.cancel()
         if self._flights:
             await asyncio.wait([flight.task for flight in self._flights.values()])
+        calls.set(None)  # what is looked up from here on is for the notes about them
         ended = list(self._flights.values())
         self._flights.clear()
         for flight in ended:

@@ -15,8 +15,8 @@ import signal
 import stat
 import subprocess
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +40,7 @@ from rondel.repo.config import (
 )
 
 TIMEOUT_S = 600.0
+GRACE_S = 2.0  # for a git that is told to end
 PATIENCE_S = 3.0  # before it is looked for what keeps a git
 _CONFIG = (
     ("core.hooksPath", "/dev/null"),
@@ -125,6 +126,62 @@ _FIXED_CONFIG = _variables(_CONFIG)
 held: ContextVar[tuple[int, ...]] = ContextVar("held", default=())  # files whose locks our gits share
 
 
+class GitStopped(GitError):
+    """A git was ended, or not started, since the run that it is for was told to end."""
+
+
+class Calls:
+    """The gits of one run, whichever threads wait for them: they end when the run is told to."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self.ended = False
+
+    def end(self) -> None:
+        """End those that run, with time to remove their locks; no other one starts."""
+        with self._lock:
+            self.ended = True
+            for child in self._running:
+                _end(child, signal.SIGTERM)
+            if self._running:
+                killer = threading.Timer(GRACE_S, self._kill)
+                killer.daemon = True
+                killer.start()
+
+    def _kill(self) -> None:
+        with self._lock:
+            for child in self._running:
+                _end(child)
+
+    @contextmanager
+    def running(self, child: subprocess.Popen[bytes]) -> Iterator[None]:
+        """While a git is waited for."""
+        with self._lock:
+            self._running.add(child)
+            if self.ended:
+                _end(child)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.discard(child)
+
+
+# Those of the run that is under way here; outside of one, and where a git is not to be ended, none.
+calls: ContextVar[Calls | None] = ContextVar("calls", default=None)
+
+
+@contextmanager
+def to_the_end() -> Iterator[None]:
+    """The gits in here come to their own end, whatever the run is told."""
+    token = calls.set(None)
+    try:
+        yield
+    finally:
+        calls.reset(token)
+
+
 class NotAValue(GitError):
     """What is to be given to git as a value would be an option, or nothing."""
 
@@ -165,9 +222,9 @@ def _encoded(text: str) -> bytes:
         return text.encode(errors="replace")
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end(child: subprocess.Popen[bytes], number: signal.Signals = signal.SIGKILL) -> None:
     with suppress(OSError):
-        os.killpg(child.pid, signal.SIGKILL)
+        os.killpg(child.pid, number)
 
 
 def command(args: Sequence[str]) -> list[str]:
@@ -265,6 +322,9 @@ class Git:
     def _run(
         self, command: Sequence[str], name: str, stdin: bytes, timeout_s: float
     ) -> tuple[int, bytes, bytes]:
+        ours = calls.get()
+        if ours and ours.ended:
+            raise GitStopped(f"git {name} was not started: the run was told to end")
         try:
             child = subprocess.Popen(
                 command,
@@ -279,13 +339,16 @@ class Git:
         except OSError as e:
             raise not_started(self.folder, e) from e
         try:
-            out, err = self._ended(child, stdin, timeout_s)
+            with ours.running(child) if ours else nullcontext():
+                out, err = self._ended(child, stdin, timeout_s)
         except BaseException as e:
             _end(child)
             child.communicate()
             if isinstance(e, subprocess.TimeoutExpired):
                 raise GitError(f"git {name} did not end within {timeout_s:g} s") from e
             raise
+        if ours and ours.ended and child.returncode:
+            raise GitStopped(f"git {name} was ended: the run was told to end")
         words = err.decode(errors="replace")
         check_machine(f"git {name} in {str(self.folder)!r}", child.returncode, words)
         return child.returncode, out, err

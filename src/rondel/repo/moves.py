@@ -31,7 +31,7 @@ from rondel.model.trouble import machine
 from rondel.repo import reflocks
 from rondel.repo.checkout import BUSY_S, MOVES, NOTE, Checkout, Move, is_in_folders, quoted
 from rondel.repo.edits import POINTER
-from rondel.repo.git import Git
+from rondel.repo.git import Git, to_the_end
 from rondel.repo.worktrees import Worktrees
 
 SHOWN_MAX = 10
@@ -45,12 +45,14 @@ _BUSY_WITH = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 def uninterrupted() -> Iterator[None]:
     """Ctrl-C waits until this is over; other threads than the first never hear of it."""
     if threading.current_thread() is not threading.main_thread():
-        yield
+        with to_the_end():
+            yield
         return
     came: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     try:
-        yield
+        with to_the_end():
+            yield
     finally:
         signal.signal(signal.SIGINT, before)
     if came:
@@ -248,7 +250,7 @@ def restore(trees: Worktrees) -> list[Restored]:
     """Put every checkout of a repository right in which a move was cut short."""
     if not any(here.is_cut for here in _checkouts(trees)):
         return []
-    with trees.locked(MOVES):  # one that is under way ends first
+    with to_the_end(), trees.locked(MOVES):  # one that is under way ends first
         cut = [here for here in _checkouts(trees) if here.is_cut]
         return [done for here in cut if (done := restore_checkout(here)) is not None]
 

@@ -29,6 +29,7 @@ from rondel.repo.clone import disarm
 from rondel.repo.edits import SHOWN_MAX
 from rondel.repo.edits import Commit as Commit
 from rondel.repo.edits import Unusable as Unusable
+from rondel.repo.git import GitStopped
 from rondel.repo.integrate import ChecksFailed as ChecksFailed
 from rondel.repo.integrate import Conflict as Conflict
 from rondel.repo.integrate import integrate, merge
@@ -170,6 +171,8 @@ class Workspaces:
         if not mark.integrating:
             try:
                 kept.add(self._snapshot(path, mark))
+            except GitStopped:  # which says nothing about what is there
+                raise
             except GitError:
                 whole = False
         for commit in kept - {mark.base}:
