@@ -19,6 +19,7 @@ from rondel.errors import RondelError
 from rondel.model.changes import text
 from rondel.model.names import digest
 from rondel.model.outcomes import Ended, Usage
+from rondel.model.times import parse_time, stamp
 from rondel.store import disk
 from rondel.testing.kills import content
 from rondel.testing.scripted import Scripted, plain, run_of
@@ -143,6 +144,20 @@ def test_a_usage_limit_parks_the_action_and_is_no_attempt(root):
         assert (report.stopped, report.exit_code) == (Stopped.PARKED, 6)
         assert report.until is not None
     assert len(agent.seen) == 1, "a parked action is not asked before its time"
+
+
+@pytest.mark.parametrize("until", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+14:00", "in 40 days"])
+def test_nobody_is_parked_for_longer_than_a_person_would_wait(root, until):
+    """A time that is past is none, and one that is too far away is a failure that says so."""
+    start(root, auto=True, width=1)
+    at = parse_time(until) or datetime.now(UTC) + timedelta(days=40)
+    agent = Scripted(lambda _: Reply(Ended.PARKED, error="limit", until=at))
+    report = project(root, agent).run(REF)
+    if at < datetime.now(UTC):
+        assert report.stopped is Stopped.PARKED
+        return
+    assert (report.stopped, len(agent.seen)) == (Stopped.FAILED, 2)
+    assert f"it asked to be parked until {stamp(at)}, and 31 days are the most: limit" in report.message
 
 
 def test_a_parked_action_goes_on_after_its_time(root):

@@ -46,6 +46,7 @@ REPEATS_MAX = 10  # how often one run may do the same action: more is a workflow
 SPARE_THREADS = 16  # for looking at the repository, which no limit counts
 TOGETHER_MAX = 64  # files that are written together: each is open until all are there
 PARKED_S = 60  # for how long an action is parked when its vendor named no time to come
+PARKED_DAYS_MAX = 31  # a vendor's limit of a month is the longest that is known
 RETRIED = (Ended.FAILED, Ended.TIMED_OUT)
 UNRECORDED = (Ended.WAITING, Ended.PARKED, Ended.CANCELLED)
 
@@ -505,8 +506,8 @@ class Driver(Generic[S]):
             paid = reply is not None and reply.ended is Ended.DONE  # its edit or its checks failed
             why = f"{short} ({outcome.error})"
             outcome = replace(outcome, ended=Ended.CANCELLED, error=why, taken=outcome.taken and not paid)
-        if outcome.ended is Ended.PARKED and (outcome.until is None or outcome.until <= self._tools.clock()):
-            outcome = replace(outcome, until=self._tools.clock() + timedelta(seconds=PARKED_S))
+        if outcome.ended is Ended.PARKED:
+            outcome = _parked(outcome, self._tools.clock())
         action = flight.job.action
         record = self._session.ledger.of(action.path)
         if not outcome.taken:
@@ -627,6 +628,17 @@ class Driver(Generic[S]):
     def _earliest(self) -> datetime | None:
         times = [r.parked_until for p in self._held if (r := self._session.ledger.of(p)).parked_until]
         return min((t for t in times if t), default=None)
+
+
+def _parked(outcome: Outcome, now: datetime) -> Outcome:
+    """An action waits for a time to come that a person would wait for; any other is no answer."""
+    if outcome.until is None or outcome.until <= now:
+        return replace(outcome, until=now + timedelta(seconds=PARKED_S))
+    if outcome.until <= now + timedelta(days=PARKED_DAYS_MAX):
+        return outcome
+    asked = f"it asked to be parked until {stamp(outcome.until)}, and {PARKED_DAYS_MAX} days are the most"
+    error = ": ".join(filter(None, (asked, outcome.error)))
+    return replace(outcome, ended=Ended.FAILED, error=error, until=None)
 
 
 def _named(action: Action) -> str:
