@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
 import pytest
 from click.testing import CliRunner
 from generate_java import FILES
-from generate_scene import FAIL, FULL, PASS, Scene, blocks, repo
+from generate_scene import FAIL, FULL, PASS, Scene, blocks, engineer, place, repo
 from harness import git
 
+from rondel.agents.base import Reply, Request
 from rondel.cli.main import main
+from rondel.errors import NeedsConsent
 from rondel.model.names import digest
 from rondel.project import Project
 from rondel.workflows.generate.commands import command
@@ -329,8 +332,49 @@ class TestApply:
         name = "src/main/java/com/example/catalog/Product.java"
         newer = scene.folder / f"domain/iteration-1/code/{name}"
         newer.write_text("class Newer {}\n")
-        assert self.run("--yes").exit_code == 0
+        assert self.run("--yes", "--edited", name).exit_code == 0
         assert (scene.root / name).read_text() == "class Newer {}\n"
+
+    @pytest.mark.parametrize("shown", [True, False])
+    def test_code_that_was_edited_after_its_review_is_named_and_asked_about(self, scene, shown):
+        name = "src/main/java/com/example/catalog/Product.java"
+        code = scene.folder / f"domain/iteration-1/code/{name}"
+        code.write_text("class Edited {}\n")
+        if not shown:
+            (scene.folder / ".rondel/parts/domain/iteration-1/review-shown.json").unlink()
+        for words in ((), ("--yes",), ("--into", "app", "--yes")):
+            refused = self.run(*words)
+            assert isinstance(refused.exception, NeedsConsent)
+            assert refused.exception.exit_code == 3
+            path = f"app/{name}" if "app" in words else name
+            assert f"edited after their review, which was about other code: {path}\n" in refused.output
+            assert "ProductRepository" not in str(refused.exception)
+        assert not (scene.root / "src").exists()
+        assert not (scene.root / "app").exists()
+        assert self.run("--dry-run").exit_code == 0
+        on = shlex.split(refused.exception.then)
+        assert on[:3] == ["rondel", "generate", "apply"]
+        assert self.run(*on[3:]).exit_code == 0
+        assert (scene.root / "app" / name).read_text() == "class Edited {}\n"
+
+    def test_code_that_was_reviewed_as_a_person_edited_it_is_applied_without_a_word(
+        self, tmp_path, monkeypatch
+    ):
+        name = "src/main/java/com/example/catalog/Product.java"
+
+        def edits(request: Request) -> str | Reply:
+            if place(request)[2] == "review" and "class Mine" not in request.prompt:
+                (scene.folder / f"domain/iteration-1/code/{name}").write_text("class Mine {}\n")
+            return engineer(request)
+
+        context = {**FULL, "scope": "domain"}
+        scene = Scene(tmp_path / "repo", edits, context=context, with_tests=False)
+        scene.drive()
+        monkeypatch.chdir(scene.root)
+        done = self.run("--yes")
+        assert done.exit_code == 0
+        assert "edited after" not in done.output
+        assert (scene.root / name).read_text() == "class Mine {}\n"
 
     def test_code_that_is_gone_is_named_and_nothing_empty_is_written(self, scene):
         name = "src/main/java/com/example/catalog/Product.java"

@@ -28,7 +28,7 @@ from rondel.cli.common import (
     wait_option,
 )
 from rondel.cli.groups import Commands
-from rondel.errors import Held, NothingToDo, UsageError
+from rondel.errors import Held, NeedsConsent, NothingToDo, UsageError
 from rondel.model.decisions import answered
 from rondel.model.summary import Status, command_line
 from rondel.model.workflow import SessionRef
@@ -277,8 +277,18 @@ def cancel(session: str | None) -> None:
 @click.option(
     "--overwrite", multiple=True, metavar="FILE", help="A file that was changed and may be replaced."
 )
+@click.option(
+    "--edited", multiple=True, metavar="FILE", help="A file that was edited after its review; it is taken so."
+)
 @click.option("--dry-run", is_flag=True, help="Only show the diff.")
-def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...], dry_run: bool) -> None:
+def apply(
+    session: str | None,
+    into: str,
+    yes: bool,
+    overwrite: tuple[str, ...],
+    edited: tuple[str, ...],
+    dry_run: bool,
+) -> None:
     """Copy finished code into the project, as a diff you have seen; never over changed files unasked."""
     project = find_project()
     ref = _one(project, session)
@@ -288,25 +298,50 @@ def apply(session: str | None, into: str, yes: bool, overwrite: tuple[str, ...],
     found = copies(project.root, project.state(ref), into)
     if not found:
         raise NothingToDo(f"{ref.name} has no completed cycle with code yet")
-    unknown = sorted(set(overwrite) - {c.path for c in found})
-    if unknown:
-        raise UsageError(f"--overwrite {unknown[0]}: it is none of {', '.join(c.path for c in found)}")
+    _require_among(found, overwrite=overwrite, edited=edited)
     click.echo("".join(copy.diff for copy in found), nl=False)
     _refuse_changed([c for c in found if c.changed and c.path not in overwrite])
     todo = [c for c in found if c.needed]
     if not todo:
         copy_code(project.root, ref, () if dry_run else found, project.change)
         raise NothingToDo(f"every file of {ref.name} is there already")
+    unseen = [c for c in todo if c.edited and c.path not in edited]
+    if unseen:
+        say(f"edited after their review, which was about other code: {', '.join(c.path for c in unseen)}")
     if dry_run:
         return
+    asks = sys.stdin.isatty() and not yes
+    if unseen and not asks:
+        flags = (("--into", into), *(("--overwrite", path) for path in overwrite))
+        taken = (("--edited", path) for path in (*edited, *(c.path for c in unseen)))
+        _refuse_edited(ref, unseen[0], [word for flag in (*flags, *taken) if flag[1] for word in flag])
     if not yes:
-        if not sys.stdin.isatty():
-            say(f"{len(todo)} files wait; give --yes to write them")
-            sys.exit(WAITS)
-        if not click.confirm(f"write {len(todo)} files?", err=True):
-            sys.exit(WAITS)
+        _require_yes(len(todo), asks=asks)
     for path in copy_code(project.root, ref, found, project.change):
         say(f"wrote {path}")
+
+
+def _require_among(found: list[Copy], **options: tuple[str, ...]) -> None:
+    """UsageError for a file that was named in an option and is none of these."""
+    for option, given in options.items():
+        if unknown := sorted(set(given) - {c.path for c in found}):
+            raise UsageError(f"--{option} {unknown[0]}: it is none of {', '.join(c.path for c in found)}")
+
+
+def _require_yes(count: int, *, asks: bool) -> None:
+    if not asks:
+        say(f"{count} files wait; give --yes to write them")
+    if not asks or not click.confirm(f"write {count} files?", err=True):
+        sys.exit(WAITS)
+
+
+def _refuse_edited(ref: SessionRef, copy: Copy, flags: list[str]) -> NoReturn:
+    again = command_line("generate", "retry", ref.id, "--cycle", copy.edited, "--from", "review")
+    raise NeedsConsent(
+        f"nothing was written: nobody reviewed {copy.path} as it is now. Take it as it is, or have it "
+        f"reviewed again: `{again}`",
+        then=command_line("generate", "apply", ref.id, "--yes", *flags),
+    )
 
 
 def _refuse_changed(changed: list[Copy]) -> None:

@@ -308,6 +308,7 @@ class Copy:
     old: str | None
     new: str
     changed: bool  # somebody else's: it is there, and not as we left it
+    edited: str = ""  # the cycle whose review was about other code
 
     @property
     def needed(self) -> bool:
@@ -334,7 +335,7 @@ def copies(root: Path, state: State, into: str = "") -> list[Copy]:
         return []
     applied = state.files.json(layout.APPLIED)
     left = applied if isinstance(applied, dict) else {}
-    out = []
+    out, edited = [], state.edited
     below = into.rstrip("/").removeprefix("./")
     for name, text in finished_code(state).items():
         path = inside(name if below in ("", ".") else f"{below}/{name}", "the file")
@@ -347,7 +348,7 @@ def copies(root: Path, state: State, into: str = "") -> list[Copy]:
         data = files.read(place)
         old = None if data is None else data.decode(errors="replace")
         theirs = data is not None and old != text and left.get(path) != digest(data)
-        out.append(Copy(path, old, text, theirs))
+        out.append(Copy(path, old, text, theirs, edited.get(name, "")))
     return out
 
 

@@ -183,6 +183,16 @@ class CycleView:
         return is_review and isinstance(shown, dict) and shown != self.code
 
     @property
+    def reviewed(self) -> Mapping[str, object]:
+        """The code that the review was about: the digest of each file, by its path in the session.
+
+        Sessions that do not say which code the reviewer was shown have that of the responses.
+        """
+        shown = self.files.json(self.paths.shown(self.cycle.current_iteration))
+        artifacts = newest(self.cycle.artifacts).values()
+        return shown if isinstance(shown, dict) else {a.path: a.sha256 for a in artifacts}
+
+    @property
     def mark(self) -> str | None:
         """The mark of this iteration's completion; None in a session without an id."""
         return signature(self.files, "generate", self.cycle.type, str(self.cycle.current_iteration))
@@ -281,6 +291,17 @@ class State:
             return _last_iteration(self.files, last)
         done = (v.cycle for v in self.views if v.cycle.status is WorkflowStatus.COMPLETED)
         return {name: a.path for cycle in done for name, a in newest(cycle.artifacts).items()}
+
+    @property
+    def edited(self) -> dict[str, str]:
+        """The code that is other code than its review was about, with its cycle."""
+        found: dict[str, str] = {}
+        for view in self.views:
+            reviewed, folder = view.reviewed, f"{view.paths.folder}iteration-"
+            for name, path in self.code.items() if reviewed else ():
+                if path.startswith(folder) and reviewed.get(path) != self.files.digest(path):
+                    found[name] = view.cycle.type
+        return found
 
     @property
     def root(self) -> str:
