@@ -537,6 +537,69 @@ def test_what_a_foreign_session_says_of_the_repository_is_looked_up_again(under_
     assert not (parts / "guidance.md").exists()
 
 
+@pytest.fixture
+def topic(repo, env):
+    """A branch with a change, checked out, and the environment of its author."""
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=repo, env=env, check=True)
+
+    person(env, MANUAL)
+    git("add", "-A")
+    git("commit", "-qm", "before", "--allow-empty")
+    git("switch", "-qc", "topic", "main")
+    (repo / "a.py").write_text(f"{TRUE[1:]}\n")
+    git("commit", "-qam", "change")
+    return repo, env
+
+
+def taken_over(repo: Path, env: dict[str, str], tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """The session in a clone of somebody else, and their environment."""
+    theirs = clone(repo, env, tmp_path / "clone")
+    subprocess.run(["git", "gc", "-q", "--prune=now"], cwd=theirs, env=env, check=True)  # as one from afar
+    name = ["git", "symbolic-ref", "refs/remotes/origin/HEAD"]
+    head = subprocess.run(name, cwd=theirs, env=env, check=True, capture_output=True, text=True)
+    assert head.stdout == "refs/remotes/origin/topic\n", "the branch under review is the clone's default"
+    env = other_home(env, tmp_path)
+    person(env, MANUAL)
+    return session_of(theirs), env
+
+
+def test_what_a_session_pinned_is_what_is_reviewed_also_where_its_branch_is_the_default(topic, tmp_path):
+    repo, env = topic
+    assert rondel(repo, env, "review", "--team", "principal:1").returncode == 3
+    pinned = (session_of(repo) / ".rondel/parts/round-1/target.json").read_bytes()
+    folder, env = taken_over(repo, env, tmp_path)
+    asked = rondel(folder, env, "adopt")
+    base, head = (json.loads(pinned)[key][:12] for key in ("base", "head"))
+    assert f"judges the change {base}..{head}" in asked.stdout
+    assert rondel(folder, env, "adopt", "--yes").returncode == 0
+    done = rondel(folder, env, "resume", folder.name)
+    assert done.returncode == 3, done.stdout + done.stderr
+    parts = folder / ".rondel/parts/round-1"
+    assert (parts / "target.json").read_bytes() == pinned
+    assert TRUE in (parts / "change.diff").read_text()
+
+
+def test_what_a_session_pinned_and_is_not_here_is_named_and_nothing_else_is_reviewed(topic, tmp_path):
+    """A colleague's uncommitted work is a commit that nobody else has."""
+    repo, env = topic
+    (repo / "a.py").write_text("A = 9\n")
+    assert rondel(repo, env, "review", "--team", "principal:1").returncode == 3
+    head = json.loads((session_of(repo) / ".rondel/parts/round-1/target.json").read_text())["head"]
+    subprocess.run(["git", "checkout", "-q", "--", "a.py"], cwd=repo, env=env, check=True)
+    folder, env = taken_over(repo, env, tmp_path)
+    assert rondel(folder, env, "adopt", "--yes").returncode == 0
+    done = rondel(folder, env, "resume", folder.name)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"the commit {head}" in done.stderr
+    assert "begin anew with a change that is here: A..B --restart" in done.stderr
+    assert not (folder / ".rondel/parts/round-1/change.diff").exists()
+    anew = rondel(folder, env, "review", "HEAD~2..HEAD~1", "--restart", "--team", "principal:1")
+    assert anew.returncode == 3, anew.stdout + anew.stderr
+    assert TRUE in (folder / ".rondel/parts/round-1/change.diff").read_text()
+
+
 def test_what_a_complete_round_saw_stays(reviewed, env, tmp_path):
     theirs, env = clone(reviewed, env, tmp_path / "clone"), other_home(env, tmp_path)
     folder = session_of(theirs)

@@ -46,6 +46,8 @@ def claims(
     found = workflow.summary(state)
     progress = f", {found.done} of {found.total} done" if found.total else ""
     lines = [f"{ref.name}: {found.title}: {found.status.value}, {found.phase}{progress}"]
+    if change := workflow.judges(state):
+        lines.append(f"judges the change {change[0][:12]}..{change[1][:12]}")
     lines += _some("completed: ", (f"{e.action} ({e.commit[:12]}) {e.title}" for e in workflow.edits(state)))
     documents = (p for p in paths if not p.startswith(f"{HOME}/") and p not in waiting)
     lines += _some("file: ", documents)

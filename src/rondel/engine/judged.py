@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rondel.errors import GitError
 from rondel.model.refs import END
 from rondel.model.workflow import RepoReader
 
@@ -31,6 +32,7 @@ class Way:
 def at_base(change: tuple[str, str], names: Iterable[str], look: RepoReader) -> Mapping[str, bytes]:
     """Those of these files that a change touches, as they are at its base; empty where it has none."""
     base, head = change
+    _require_here(change, look)
     root = Path(look.root)
     found = {}
     for name in names:
@@ -43,6 +45,16 @@ def at_base(change: tuple[str, str], names: Iterable[str], look: RepoReader) -> 
         if look.git("diff", "--name-only", "--no-renames", "-z", END, base, head, "--", *specs):
             found[name] = _content(base, before.end, look) if before.end else b""
     return found
+
+
+def _require_here(change: tuple[str, str], look: RepoReader) -> None:
+    """GitError where a commit that is judged is not in this repository: no other one is judged instead."""
+    for commit in change:
+        if not look.git("rev-parse", "--verify", "--quiet", END, f"{commit}^{{commit}}", check=False).strip():
+            raise GitError(
+                f"the commit {commit} that is to be judged is not here (uncommitted work is in its author's "
+                "repository alone); fetch it, or begin anew with a change that is here: A..B --restart"
+            )
 
 
 def touches(change: tuple[str, str], name: str, tree: Path, look: RepoReader) -> bool:

@@ -90,13 +90,12 @@ class Review(Workflow[ReviewState]):
     def looked_up(self, state: ReviewState) -> Iterable[str]:
         """What was seen of the change in the round under way, and what follows from that without asking.
 
-        Where reviews are there, the commits stay that they are of; whether the change has moved on
-        since is looked up again.
+        The commits stay that it is pinned to: which ones a branch would mean here is another question.
+        Whether the change has moved on since is looked up again.
         """
         if state.is_flat or state.is_complete or state.is_closed:
             return
-        pinned = () if state.reviewed or state.is_given else ("target.json",)
-        for name in (*pinned, *LOOKED_UP):
+        for name in LOOKED_UP:
             yield state.at.part(name)
 
     @override
