@@ -28,6 +28,7 @@ CLOSED = (
 # What looks like a workflow's name and is something else, or is a sentence for a person.
 ALLOWED = {
     ("processes/leftovers.py", "task/*"): "of /proc",
+    ("processes/reaper.py", "/proc/self/task/"): "of /proc",
     ("agents/vendors/watched.py", "tasks"): "a folder of a vendor's",
     ("model/deciding.py", "task"): "a program that runs what its file says",
     ("model/deciding.py", "go-task"): "the same program",

@@ -44,7 +44,7 @@ def alive(mark: str) -> list[int]:
         ("hangs_silently", 1, "no output for 3 s"),
         ("dies_by_a_signal", 1, "SIGSEGV"),
         ("fails", 1, "the model is on fire"),
-        ("reports_a_usage_limit", 6, "parked until 2030-01-01T12:00:00"),
+        ("reports_a_usage_limit", 6, "parked until 20"),
     ],
 )
 def test_a_session_with_a_misbehaving_agent_ends_clearly(tmp_path, how, code, words):

@@ -132,7 +132,8 @@ def dies_by_a_signal():
 
 
 def reports_a_usage_limit():
-    print("limit reached\nRONDEL_PARK 2030-01-01T12:00:00Z", file=sys.stderr)
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+    print(f"limit reached\nRONDEL_PARK {soon}", file=sys.stderr)
     sys.exit(75)
 
 
