@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from task_support import project, repository, run, session, statuses, task
 
+from rondel.agents.base import Request
 from rondel.errors import UsageError
 from rondel.model.names import is_safe_name, slug
 from rondel.store import disk
 from rondel.testing.faults import killed_at
+from rondel.testing.scripted import Scripted
 from rondel.workflows.task import files, read
 from rondel.workflows.task.state import Complexity
 from support.in_the_way import KINDS, is_found, is_untouched, put
+from support.repos import git
 
 
 @pytest.fixture
@@ -354,3 +358,62 @@ def test_a_place_for_what_is_replaced_is_made_where_something_else_stands(root, 
     found(root, repair=True)
     kept = {p.name for p in (root / ref.folder / ".rondel/aside").iterdir()}
     assert {".task__IMPL-1.json.replaced-1", ".rondel__aside.damaged-1"} <= kept
+
+
+# -- markers that nobody made by a command ---------------------------------------------------------
+
+
+@pytest.fixture
+def two(root):
+    """Two sessions that the person began; the second is the active one, with a task."""
+    here = project(root)
+    first, second = (here.start("task", topic=topic).ref for topic in ("First", "Second"))
+    (root / second.folder / ".task/IMPL-1.json").write_text(json.dumps(task("IMPL-1")))
+    return first, second
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_an_agents_edit_does_not_say_which_session_is_active(root, two, tracked):
+    first, second = two
+    if tracked:
+        git(root, "add", "--all", "--force")
+        git(root, "commit", "-qm", "with the markers")
+    (root / ".workflow" / f".active-{second.id}").touch()
+
+    def moves(request: Request) -> str:
+        home = request.cwd / ".workflow"
+        home.mkdir(exist_ok=True)
+        (home / f".active-{second.id}").unlink(missing_ok=True)
+        (home / f".active-{first.id}").write_text("first\n")
+        (request.cwd / "made.txt").write_text("made\n")
+        git(request.cwd, "add", "--all", "--force")
+        return "I did it.\n"
+
+    here = project(root, Scripted(moves))
+    assert run(here, second).exit_code == 0
+    changed = git(root, "diff", "--name-only", "HEAD~1", "HEAD").split()
+    assert changed == ["made.txt"]
+    assert files.markers(root) == [second.id]
+    assert statuses(root, second) == {"IMPL-1": "completed"}
+
+
+def test_the_marker_of_a_foreign_session_takes_nobodys_place(root, two, monkeypatch):
+    first, second = two
+    (root / ".workflow/WFS-foreign/.task").mkdir(parents=True)
+    (root / ".workflow/WFS-foreign/workflow-session.json").write_text('{"status": "active"}')
+    for name in ("WFS-foreign", "WFS-ghost"):
+        later = time.time() + 1000
+        (root / f".workflow/.active-{name}").touch()
+        os.utime(root / f".workflow/.active-{name}", (later, later))
+    here = project(root)
+    marked = {ref.id: here.state(ref).is_marked for ref in here.sessions("task")}
+    assert marked == {first.id: False, second.id: True, "WFS-foreign": False}
+    assert files.active(root, here.is_recorded) == second.id
+    monkeypatch.delenv("RONDEL_TRUST", raising=False)
+    here = project(root)
+    assert ("task:WFS-ghost", "marker-orphaned") in {(s, p.rule) for s, p in here.doctor(repair=True)}
+    assert second.id in files.markers(root), "a repair does not put a foreign session in its place"
+    assert run(here, second).exit_code == 0
+    files.switch(root, first.id, here.is_known, here.change)
+    assert files.active(root, here.is_recorded) == first.id
+    assert second.id not in files.markers(root)

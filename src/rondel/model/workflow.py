@@ -94,6 +94,7 @@ class Given:
     admits: Admits = admits_nothing  # whether the person consented to something of the repository
     allowed: Callable[[], Container[str]] = frozenset  # the digests of commands that the person allowed, now
     ask: AskProgram = ask_nobody  # runs programs that answer questions
+    is_known: Callable[[SessionRef], bool] = lambda _: True  # whether a session was begun or adopted here
 
 
 NOTHING_GIVEN = Given()
@@ -229,6 +230,8 @@ class Workflow(ABC, Generic[S]):
     # What in a repository is its own record, not a change to review: patterns of git, from the top. With
     # `loops/**` the folders of its sessions are left out whole.
     own_paths: ClassVar[tuple[str, ...]] = ()
+    # What says which session a person means, likewise as patterns: no edit of an agent's holds it.
+    unedited: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:

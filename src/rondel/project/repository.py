@@ -78,6 +78,10 @@ class Repository:
             dict.fromkeys(p for name in self.workflow_names() for p in self.workflow(name).own_paths)
         )
 
+    def unedited(self) -> tuple[str, ...]:
+        """What no edit of an agent's holds: see `Workflow.unedited`."""
+        return tuple(dict.fromkeys(p for name in self.workflow_names() for p in self.workflow(name).unedited))
+
     @cached_property
     def config(self) -> settings.Config:
         """The settings of this repository, checked."""
@@ -125,7 +129,7 @@ class Repository:
             try:
                 self._givens[workflow] = self._read_given(workflow)
             except ConfigError:
-                return replace(NOTHING_GIVEN, allowed=self._allowed)
+                return replace(NOTHING_GIVEN, allowed=self._allowed, is_known=self.is_recorded)
         return self._givens[workflow]
 
     def _read_given(self, workflow: str) -> Given:
@@ -140,6 +144,7 @@ class Repository:
             admits=self.admits,
             allowed=self._allowed,
             ask=self.ask,
+            is_known=self.is_recorded,
         )
 
     def options(self, workflow: str, given: Mapping[str, object]) -> Any:

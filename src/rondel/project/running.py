@@ -74,7 +74,10 @@ class Running:
         """Where agents work in this repository."""
         limits = self._repository.config.limits
         most = EditMax(int(limits.edit_mb_max * MB), limits.edit_files_max)
-        return Workspaces(self._repository.root, self.own_work_folder, box=self.box, most=most)
+        unedited = self._repository.unedited()
+        return Workspaces(
+            self._repository.root, self.own_work_folder, box=self.box, most=most, unedited=unedited
+        )
 
     @property
     def own_work_folder(self) -> Path:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rondel import paths
@@ -143,8 +144,8 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
     entries = _converted(path, git, mark)
     if isinstance(entries, Unusable):
         return entries
-    if mark.hidden and any(f"{entry.name}/".startswith(f"{mark.hidden}/") for entry in entries):
-        git("reset", "--quiet", END, mark.base, "--", f":(literal){mark.hidden}")
+    if apart := _no_part(entries, mark.hidden, trees.unedited):
+        git("reset", "--quiet", END, mark.base, "--", *apart)
         entries = differing(git, "diff-index", "--cached", END, mark.base)
     for entry in entries:
         if entry.after == POINTER and entry.before != POINTER:
@@ -156,6 +157,15 @@ def stage(trees: Worktrees, path: Path, mark: Mark) -> tuple[str, ...] | Unusabl
     if unfiltered:
         return Unusable(_unfiltered(unfiltered))
     return tuple(entry.name for entry in entries)
+
+
+def _no_part(entries: Iterable[Entry], hidden: str, unedited: Iterable[str]) -> list[str]:
+    """What of these is no part of an edit, for git: below `hidden`, or by one of the patterns."""
+    names = [entry.name for entry in entries]
+    apart = [f":(top,glob){one}" for one in unedited if any(fnmatchcase(name, one) for name in names)]
+    if hidden and any(f"{name}/".startswith(f"{hidden}/") for name in names):
+        apart.append(f":(top,literal){hidden}")
+    return apart
 
 
 def _add(git: Git, excludes: Sequence[str], modules: Sequence[str]) -> Result:

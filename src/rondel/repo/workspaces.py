@@ -52,8 +52,9 @@ class Workspaces:
         shell: Callable[[str, Path], Ran] | None = None,
         box: Box | None = None,
         most: EditMax | None = None,
+        unedited: tuple[str, ...] = (),
     ) -> None:
-        self._trees = Worktrees(repo, root, most)
+        self._trees = Worktrees(repo, root, most, unedited)
         self._found = Found(self._trees)
         self.branches = Branches(self._trees)
         self._root = root

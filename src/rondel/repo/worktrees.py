@@ -75,10 +75,13 @@ class Mark:
 class Worktrees:
     """The worktrees of one repository, below one folder."""
 
-    def __init__(self, repo: Path, root: Path, most: EditMax | None = None) -> None:
+    def __init__(
+        self, repo: Path, root: Path, most: EditMax | None = None, unedited: tuple[str, ...] = ()
+    ) -> None:
         self.repo = repo
         self.root = root
         self.most = most or EditMax()
+        self.unedited = unedited  # patterns of what is no part of any edit
         self.git = Git(repo)
         self._stop = threading.Event()
         self._gates: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)

@@ -58,7 +58,7 @@ session_option = click.option("-s", "--session", help="The session; any unique p
 def _session(project: Project, name: str | None) -> SessionRef:
     """The session that is meant: the one that is named, else the active one."""
     if name is None:
-        current = files.active(project.root)
+        current = files.active(project.root, project.is_recorded)
         refs = project.sessions("task")
         if current is not None:
             return next(r for r in refs if r.id == current)
@@ -186,7 +186,7 @@ def resume(name: str | None, as_json: bool) -> None:
 
 def _only_paused(project: Project) -> str | None:
     """The session that is meant where none is active: the one that is not over, if there is only one."""
-    if files.active(project.root) is not None:
+    if files.active(project.root, project.is_recorded) is not None:
         return None
     found = [r for r in project.sessions("task") if not project.summary(r).status.is_over]
     return found[0].id if len(found) == 1 else None

@@ -70,7 +70,7 @@ def others_at_rest(project: Project, ref: SessionRef | None = None) -> Iterator[
     There is one active session: whatever makes another one that pauses it. A run of it would
     come to its end as paused, without a word of why; so it is refused, as by any other command.
     """
-    current_id = active(project.root)
+    current_id = active(project.root, project.is_recorded)
     current = next((r for r in project.sessions("task") if r.id == current_id), None)
     is_at_rest = current is None or current == ref or not project.is_known(current)
     if is_at_rest or current is None or not paths.is_folder(project.runtime(current)):
@@ -150,9 +150,10 @@ def markers(root: Path) -> list[str]:
     return [name for _, name in sorted(found, reverse=True)]
 
 
-def active(root: Path) -> str | None:
-    """The active session: of those with a marker and a folder the newest."""
-    return next((n for n in markers(root) if paths.is_folder(root / layout.HOME / n)), None)
+def active(root: Path, is_known: Callable[[SessionRef], bool] = lambda _: True) -> str | None:
+    """The active session: of those with a marker that counts and a folder the newest."""
+    there = [n for n in markers(root) if paths.is_folder(root / layout.HOME / n)]
+    return next(iter(reading.counting(there, is_known)), None)
 
 
 def switch(
@@ -170,18 +171,18 @@ def switch(
     if not paths.is_folder(home / session_id):
         there = ", ".join(r.id for r in reading.sessions(DiskSnapshot(root))) or "none"
         raise UsageError(f"there is no session {session_id!r}; there are: {there}")
-    before = _move_marker(home, session_id)
+    before = _move_marker(home, session_id, is_known)
     if before is not None and before != session_id and is_known(reading.ref_of(before)):
         _set_status(root, before, SessionStatus.PAUSED, apply)
     _set_status(root, session_id, SessionStatus.ACTIVE, apply)
     return before
 
 
-def _move_marker(home: Path, session_id: str) -> str | None:
-    """Give the newest marker another name, or make the first one; one mover at a time."""
+def _move_marker(home: Path, session_id: str, is_known: Callable[[SessionRef], bool]) -> str | None:
+    """Give the newest marker that counts another name, or make the first one; one mover at a time."""
     new = home / layout.marker(session_id)
     with documents.locked(home):
-        old = next(iter(markers(home.parent)), None)
+        old = next(iter(reading.counting(markers(home.parent), is_known)), None)
         if old is None:
             files.write(new, b"")
         elif old != session_id:
@@ -366,6 +367,7 @@ class _Fault:
     problem: Problem
     fix: Fix
     file: str = layout.SESSION
+    newer: str = ""  # the session that takes its place: if that is somebody else's, it does not
 
 
 def doctor(root: str, *, repair: Repairs) -> list[tuple[str, Problem]]:
@@ -373,7 +375,7 @@ def doctor(root: str, *, repair: Repairs) -> list[tuple[str, Problem]]:
     found: list[tuple[str, Problem]] = []
     home = Path(root)
     for fault in [*_markers(home), *_sessions(home)]:
-        if done := repair(fault.session, fault.file):
+        if done := all(map(repair, filter(None, [fault.newer]))) and repair(fault.session, fault.file):
             fault.fix()
         words = f"{fault.problem.repair}: `rondel doctor --repair` does it"
         found.append((fault.session, replace(fault.problem, repair=words, repaired=done)))
@@ -394,7 +396,8 @@ def _markers(root: Path) -> Iterator[_Fault]:
         if name != alive[0]:
             words = f"{alive[0]} has a newer marker"
             problem = Problem("several-markers", file, words, f"pause {name}")
-            yield _Fault(f"task:{name}", problem, partial(pause, root, name))
+            fix = partial(pause, root, name)
+            yield _Fault(f"task:{name}", problem, fix, newer=f"task:{alive[0]}")
 
 
 def _sessions(root: Path) -> Iterator[_Fault]:

@@ -6,7 +6,7 @@ per task than one of ten.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 
 from rondel.model.codec import decode, request_file, requests_in
@@ -67,10 +67,20 @@ def ref_of(session_id: str, markers: frozenset[str] = frozenset()) -> SessionRef
     return SessionRef("task", session_id, f"{layout.HOME}/{session_id}", beside)
 
 
-def newest_marker(files: Snapshot, ref: SessionRef) -> tuple[str, int]:
-    """The session whose marker is the newest, and how many markers there are."""
+def newest_marker(files: Snapshot, ref: SessionRef, given: Given) -> tuple[str, int]:
+    """The session whose marker counts, and how many markers there are."""
     found = [(at, name) for name in ref.beside if (at := files.mtime(f"../{name}")) is not None]
-    return (max(found)[1].removeprefix(layout.MARKER) if found else ""), len(found)
+    newest = [name.removeprefix(layout.MARKER) for _, name in sorted(found, reverse=True)]
+    return next(iter(counting(newest, given.is_known)), ""), len(found)
+
+
+def counting(marked: list[str], is_known: Callable[[SessionRef], bool]) -> list[str]:
+    """Of sessions with a marker, those whose marker counts: the person's own, where there is one.
+
+    A clone, a pull or another tool can bring a marker of any name. It takes nobody's place.
+    """
+    known = [name for name in marked if is_known(ref_of(name))] if len(marked) > 1 else []
+    return known or marked
 
 
 def read(
@@ -95,7 +105,7 @@ def read(
         if one.stops and one.file in by_file:
             stops.setdefault(by_file[one.file], one.message)
     decisions = files.names(layout.DECISIONS)
-    newest, markers = newest_marker(files, ref)
+    newest, markers = newest_marker(files, ref, given)
     session = _session(files, ref.id, begun, tasks, graph)
     return State(
         ref=ref,

@@ -178,7 +178,7 @@ def _of_session(state: State) -> Iterable[Problem]:
         words = f"{layout.SESSION} says completed, and nobody ended the session; it goes on as it was"
         yield Problem(FOREIGN, layout.SESSION, words, "`rondel task complete` ends it", loud=True)
     if state.markers > 1 and state.is_marked:
-        words = f"{state.markers} sessions have a marker; the newest counts"
+        words = f"{state.markers} sessions have a marker; of yours the newest counts"
         yield Problem(
             "several-markers", layout.marker(state.ref.id), words, "`rondel doctor --repair` keeps it"
         )

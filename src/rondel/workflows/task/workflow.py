@@ -48,6 +48,7 @@ class TaskWorkflow(Workflow[State]):
     order: ClassVar[int] = 4
     options: ClassVar[type[on_disk.TaskOptions]] = on_disk.TaskOptions
     own_paths: ClassVar[tuple[str, ...]] = (f"{layout.HOME}/**",)
+    unedited: ClassVar[tuple[str, ...]] = (f"{layout.HOME}/{layout.MARKER}*",)
 
     @override
     def sessions(self, repo: Snapshot) -> Iterable[SessionRef]:
