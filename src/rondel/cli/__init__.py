@@ -6,6 +6,7 @@ Starting must be cheap: a version or a hook is answered before anything else is 
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 
 from rondel import __version__
 
@@ -13,7 +14,7 @@ from rondel import __version__
 def main() -> None:
     """The command `rondel`."""
     argv = sys.argv[1:]
-    _leave_relative_places()
+    _leave_places_of_the_repository()
     if argv == ["--version"]:
         print(f"rondel {__version__}")  # noqa: T201 - this is the command's answer
         return
@@ -21,8 +22,25 @@ def main() -> None:
     sys.exit(import_module(module).main(argv))
 
 
-def _leave_relative_places() -> None:
-    """Find programs where they are whatever the folder: `.` on the PATH is the repository here."""
+def _leave_places_of_the_repository() -> None:
+    """Find programs where no repository puts them: not in `.` on the PATH, nor in a folder that it brings."""
     places = os.environ.get("PATH", "").split(os.pathsep)
-    if not all(map(os.path.isabs, places)):
-        os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, places)) or os.defpath
+    kept = [*filter(os.path.isabs, places)]
+    root = _root()
+    if root and (inside := [place for place in kept if _leads_into(root, Path(place))]):
+        kept = import_module("rondel.project.places").without_brought(kept, inside, root)
+    os.environ["PATH"] = os.pathsep.join(kept) or os.defpath
+
+
+def _root() -> Path | None:
+    """The folder of the repository around the current one, if there is one."""
+    try:
+        here = Path.cwd().resolve()
+    except OSError:
+        return None
+    return next((folder for folder in (here, *here.parents) if os.path.lexists(folder / ".git")), None)
+
+
+def _leads_into(root: Path, place: Path) -> bool:
+    """Whether a place lies in a folder, or a link on the way to it does."""
+    return any(Path(os.path.realpath(way)).is_relative_to(root) for way in (place, *place.parents))
