@@ -377,12 +377,14 @@ LIVE = {  # of a CLI of the person's that is open
 }
 
 
+@pytest.mark.parametrize("was_there", [False, True])
 @pytest.mark.parametrize(("kind", "name"), each(LIVE))
-def test_what_an_open_cli_made_for_itself_may_come_and_go(tmp_path, kind, name):
+def test_what_an_open_cli_made_for_itself_may_come_and_go(tmp_path, kind, name, was_there):
     place = tmp_path / name
-    written(place, "mine")
+    if was_there:
+        written(place, "mine")
     one = vendor_guard(kind, tmp_path)
-    place.unlink()
+    place.unlink(missing_ok=True)
     other = place.with_name("b.sh")
     written(other, "of a CLI that began later")
     assert one.end(tmp_path / "aside") == ""

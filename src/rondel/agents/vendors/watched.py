@@ -217,7 +217,8 @@ def others_found(watched: Watched) -> list[str]:
     listed = (*watched.paths, *watched.keys, *watched.logins, *watched.installs, *watched.data)
     known = tuple(map(str, listed))
     files = (*_named(watched), *_programs(watched, known))
-    live = (path for place in _matching(watched.live) for path in islice(_below(place), FILES_MAX))
+    folders = filter(paths.is_folder, _matching(watched.live))
+    live = (path for folder in folders for path in islice(_below(folder), FILES_MAX))
     return sorted({*(path for path in files if not is_in(path, known)), *live})
 
 
