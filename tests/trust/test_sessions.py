@@ -484,8 +484,8 @@ TRUE, FORGED = "+A = 7", "+A = 8"
 
 
 @pytest.fixture
-def under_way(repo, env, tmp_path):
-    """A clone with a review that somebody else began, with a forged change and forged answers."""
+def topic(repo, env):
+    """A branch with a change, checked out, and the environment of its author."""
 
     def git(*words: str) -> None:
         subprocess.run(["git", *words], cwd=repo, env=env, check=True)
@@ -496,6 +496,13 @@ def under_way(repo, env, tmp_path):
     git("switch", "-qc", "topic", "main")
     (repo / "a.py").write_text(f"{TRUE[1:]}\n")
     git("commit", "-qam", "change")
+    return repo, env
+
+
+@pytest.fixture
+def under_way(topic, tmp_path):
+    """A clone with a review that somebody else began, with a forged change and forged answers."""
+    repo, env = topic
     done = rondel(repo, env, "review", "main...topic", "--team", "principal:1")
     assert done.returncode == 3, done.stderr
     folder = session_of(repo)
@@ -505,7 +512,7 @@ def under_way(repo, env, tmp_path):
     for prompt in manual.glob("*.prompt.md"):
         (manual / prompt.name.replace(".prompt.", ".response.")).write_text("All fine.\n")
     (manual / "rounds.round-1.reviews.principal-1.response.md").write_text("Fine.\n")
-    git("switch", "-q", "main")
+    subprocess.run(["git", "switch", "-q", "main"], cwd=repo, env=env, check=True)
     theirs = clone(repo, env, tmp_path / "clone")
     subprocess.run(["git", "branch", "topic", "origin/topic"], cwd=theirs, env=env, check=True)
     env = other_home(env, tmp_path)
@@ -535,22 +542,6 @@ def test_what_a_foreign_session_says_of_the_repository_is_looked_up_again(under_
     assert FORGED not in (parts / "change.diff").read_text()
     assert not list((folder / ".rondel/manual").glob("*.response.md"))
     assert not (parts / "guidance.md").exists()
-
-
-@pytest.fixture
-def topic(repo, env):
-    """A branch with a change, checked out, and the environment of its author."""
-
-    def git(*words: str) -> None:
-        subprocess.run(["git", *words], cwd=repo, env=env, check=True)
-
-    person(env, MANUAL)
-    git("add", "-A")
-    git("commit", "-qm", "before", "--allow-empty")
-    git("switch", "-qc", "topic", "main")
-    (repo / "a.py").write_text(f"{TRUE[1:]}\n")
-    git("commit", "-qam", "change")
-    return repo, env
 
 
 def taken_over(repo: Path, env: dict[str, str], tmp_path: Path) -> tuple[Path, dict[str, str]]:

@@ -14,10 +14,10 @@ from rondel import __version__
 def main() -> None:
     """The command `rondel`."""
     argv = sys.argv[1:]
-    _leave_places_of_the_repository()
     if argv == ["--version"]:
         print(f"rondel {__version__}")  # noqa: T201 - this is the command's answer
         return
+    _leave_places_of_the_repository()
     module = "rondel.cli.hook" if argv[:1] == ["hook"] else "rondel.cli.main"
     sys.exit(import_module(module).main(argv))
 

@@ -150,9 +150,8 @@ class ClaudeAgent(CliAgent):
         return replace(
             Watched.of(self.kind, folder, _BEHAVES, home),
             keys={document: _LISTS},
-            installs={
-                folder / "session-env": ()
-            },  # scripts, run before each command of the session they name
+            # Scripts that are run before each command of the session that they name.
+            installs={folder / "session-env": ()},
             live=(folder / "shell-snapshots",),
         )
 
