@@ -6,7 +6,6 @@ Starting must be cheap: a version or a hook is answered before anything else is 
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 
 from rondel import __version__
 
@@ -27,20 +26,31 @@ def _leave_places_of_the_repository() -> None:
     places = os.environ.get("PATH", "").split(os.pathsep)
     kept = [*filter(os.path.isabs, places)]
     root = _root()
-    if root and (inside := [place for place in kept if _leads_into(root, Path(place))]):
+    if root and (inside := [place for place in kept if _leads_into(root, place)]):
         kept = import_module("rondel.project.places").without_brought(kept, inside, root)
     os.environ["PATH"] = os.pathsep.join(kept) or os.defpath
 
 
-def _root() -> Path | None:
+def _root() -> str | None:
     """The folder of the repository around the current one, if there is one."""
     try:
-        here = Path.cwd().resolve()
+        here = os.path.realpath(os.getcwd())
     except OSError:
         return None
-    return next((folder for folder in (here, *here.parents) if os.path.lexists(folder / ".git")), None)
+    return next(
+        (folder for folder in _and_above(here) if os.path.lexists(os.path.join(folder, ".git"))), None
+    )
 
 
-def _leads_into(root: Path, place: Path) -> bool:
+def _leads_into(root: str, place: str) -> bool:
     """Whether a place lies in a folder, or a link on the way to it does."""
-    return any(Path(os.path.realpath(way)).is_relative_to(root) for way in (place, *place.parents))
+    below = os.path.join(root, "")
+    return any(os.path.join(os.path.realpath(way), "").startswith(below) for way in _and_above(place))
+
+
+def _and_above(path: str) -> list[str]:
+    """A path and the folders above it."""
+    found = [path]
+    while (above := os.path.dirname(found[-1])) != found[-1]:
+        found.append(above)
+    return found

@@ -10,15 +10,16 @@ from rondel.errors import GitError
 from rondel.repo.git import Git
 
 
-def without_brought(places: Sequence[str], inside: Collection[str], root: Path) -> list[str]:
+def without_brought(places: Sequence[str], inside: Collection[str], root: str) -> list[str]:
     """The places on the PATH without those of `inside` that hold something of the repository's.
 
     A virtual environment that the person made, and no clone brings, is theirs. From here on not even git
     is taken from one of the others.
     """
     os.environ["PATH"] = os.pathsep.join(place for place in places if place not in inside) or os.defpath
-    git = Git(root)
-    return [place for place in places if place not in inside or not _is_brought(Path(place), root, git)]
+    top = Path(root)
+    git = Git(top)
+    return [place for place in places if place not in inside or not _is_brought(Path(place), top, git)]
 
 
 def _is_brought(place: Path, root: Path, git: Git) -> bool:

@@ -6,11 +6,13 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rondel import paths
 from rondel.errors import GitError, RondelError
+from rondel.model.names import free_name, numbered
 from rondel.model.refs import BRANCHES, END, branch_in
 from rondel.model.summary import command_line
 from rondel.model.workflow import RepoReader, SessionRef
@@ -54,18 +56,27 @@ def add(look: RepoReader, feature: str, branch: str) -> str:
 
 def is_ours(look: RepoReader, path: str) -> bool:
     """Whether Rondel made the worktree at a path, or the rest of one; any other is somebody's own."""
-    found = [_git_dir(look, spot) for spot in (path, f"{path}{GOING}")]
-    return any(git_dir is not None and (git_dir / MADE).is_file() for git_dir in found)
+    git_dir = _git_dir(look, path)
+    return (git_dir is not None and (git_dir / MADE).is_file()) or bool(_half_removed(look, path))
+
+
+def _half_removed(look: RepoReader, path: str) -> list[str]:
+    """Where a death left the rest of the worktree at a path: what git knows, and Rondel made."""
+    stem = os.path.realpath(path) + GOING
+    return [at for at, git_dir in _linked(look) if at.startswith(stem) and (git_dir / MADE).is_file()]
 
 
 def _git_dir(look: RepoReader, path: str) -> Path | None:
     """Git's own folder for a linked worktree, also when its files are gone."""
+    return next((git_dir for at, git_dir in _linked(look) if at == os.path.realpath(path)), None)
+
+
+def _linked(look: RepoReader) -> Iterator[tuple[str, Path]]:
+    """The linked worktrees: where each is, or was, and git's own folder for it."""
     common = Path(look.root, look.git("rev-parse", "--git-common-dir").strip())
     for file in common.glob("worktrees/*/gitdir"):
         known = file.read_text(encoding="utf-8", errors="replace").strip()
-        if os.path.realpath(known) == os.path.realpath(f"{path}/.git"):
-            return file.parent
-    return None
+        yield os.path.realpath(Path(known).parent), file.parent
 
 
 def dirty(look: RepoReader, path: str, *, untracked: bool) -> list[str]:
@@ -83,28 +94,25 @@ def remove(look: RepoReader, path: str) -> None:
     no checkout in which files are missing. Only this worktree is taken from git's list: one of a
     person's own may be on a disk that is not mounted now.
     """
-    going = f"{path}{GOING}"
     if not is_ours(look, path):
         if Path(path).exists():
             raise GitError(f"Rondel did not make the worktree {path}; it stays")
         return
-    _clear(look, going)
+    for rest in _half_removed(look, path):
+        _clear(look, rest)
     if Path(path).is_dir():
         changed = look.git_in(path, "status", "--porcelain", "--untracked-files=normal").splitlines()
         if changed:
             raise GitError(f"the worktree {path} has changes that are not committed: {changed[0][3:]}")
+        going = f"{path}{GOING}"
+        going = free_name(chain([going], numbered(going)), os.path.lexists)
         look.git("worktree", "move", END, path, going)  # git refuses it where it must not go
         _clear(look, going)
     look.git("worktree", "remove", "--force", END, path, check=False)  # where somebody removed its folder
 
 
 def _clear(look: RepoReader, going: str) -> None:
-    """Remove what a death left half removed; a folder that git does not know is somebody's own."""
-    if Path(going).exists():
-        git_dir = _git_dir(look, going)
-        if git_dir is None or not (git_dir / MADE).is_file():
-            raise GitError(f"{going} is in the way and is no worktree of ours; move it away, then try again")
-        paths.remove_tree(going, ignore_errors=True)
+    paths.remove_tree(going, ignore_errors=True)
     look.git("worktree", "remove", "--force", END, going, check=False)
 
 
