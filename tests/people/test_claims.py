@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from rondel.project import Project
 from rondel.testing.scripted import run_of
+from rondel.workflows.feature import worktrees
 from support.in_the_way import spot
 from support.stories import Story
 
@@ -157,3 +159,18 @@ def test_ending_a_feature_removes_no_folder_that_is_not_its_worktree(tmp_path):
     assert code == 0, said
     assert not theirs.with_name("shop-002-second").exists()
     assert not theirs.with_name("shop-002-second.removed-1").exists()
+
+
+def test_ending_a_feature_removes_no_worktree_of_another_one_with_such_a_name(tmp_path):
+    story = Story(tmp_path, "feature")
+    story.rondel("feature", "start", "Second", "--worktree")
+    theirs = story.root.parent / "shop-002-second.removed"
+    story.git("worktree", "add", "-q", str(theirs))
+    worktrees.add(Project(theirs).look, "003-third", "feature/003-third")
+    third = theirs.with_name(f"{theirs.name}-003-third")
+    (third / "mine.txt").write_text("precious\n")
+    code, said = story.typed("feature", "finish", "002-second", "--abandon")
+    assert code == 0, said
+    assert (third / "mine.txt").read_text() == "precious\n"
+    assert theirs.is_dir()
+    assert not theirs.with_name("shop-002-second").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -56,14 +57,13 @@ def add(look: RepoReader, feature: str, branch: str) -> str:
 
 def is_ours(look: RepoReader, path: str) -> bool:
     """Whether Rondel made the worktree at a path, or the rest of one; any other is somebody's own."""
-    git_dir = _git_dir(look, path)
-    return (git_dir is not None and (git_dir / MADE).is_file()) or bool(_half_removed(look, path))
+    return bool(_ours(look, path))
 
 
-def _half_removed(look: RepoReader, path: str) -> list[str]:
-    """Where a death left the rest of the worktree at a path: what git knows, and Rondel made."""
-    stem = os.path.realpath(path) + GOING
-    return [at for at, git_dir in _linked(look) if at.startswith(stem) and (git_dir / MADE).is_file()]
+def _ours(look: RepoReader, path: str) -> list[str]:
+    """The worktree at a path and what a death left of it, where git knows them and Rondel made them."""
+    name = re.compile(rf"{re.escape(os.path.realpath(path))}({re.escape(GOING)}(-\d+)?)?")
+    return [at for at, git_dir in _linked(look) if name.fullmatch(at) and (git_dir / MADE).is_file()]
 
 
 def _git_dir(look: RepoReader, path: str) -> Path | None:
@@ -94,12 +94,14 @@ def remove(look: RepoReader, path: str) -> None:
     no checkout in which files are missing. Only this worktree is taken from git's list: one of a
     person's own may be on a disk that is not mounted now.
     """
-    if not is_ours(look, path):
+    ours = _ours(look, path)
+    if not ours:
         if Path(path).exists():
             raise GitError(f"Rondel did not make the worktree {path}; it stays")
         return
-    for rest in _half_removed(look, path):
-        _clear(look, rest)
+    for rest in ours:
+        if rest != os.path.realpath(path):
+            _clear(look, rest)
     if Path(path).is_dir():
         changed = look.git_in(path, "status", "--porcelain", "--untracked-files=normal").splitlines()
         if changed:
