@@ -654,7 +654,6 @@ def is_literal(arg: ast.expr, constant: set[str]) -> bool:
         (".mailmap", ("log", "-1")),
         (".git/refs/heads/pipe", ("for-each-ref",)),
         (".git/packed-refs", ("for-each-ref",)),
-        (".git/info/grafts", ("log", "-1")),
         (".git/objects/info/alternates", ("log", "-1")),
         (".git/index", ("status", "--porcelain")),
     ],
@@ -711,3 +710,20 @@ def test_a_git_ends_when_its_run_is_told_to(repo, tmp_path, stubborn):
     pid = int((tmp_path / "pid").read_text())
     assert not Path(f"/proc/{pid}").exists() or "zombie" in Path(f"/proc/{pid}/status").read_text()
     assert not (repo / ".git/index.lock").exists() or stubborn
+
+
+def test_nothing_stands_in_for_a_commit(tmp_path):
+    """Neither a replacement nor a graft says what a commit is, or what it came after."""
+    git = Git(tmp_path)
+    git("init", "-q")
+    for subject in ("first", "second"):
+        git("commit", "-q", "--allow-empty", "-m", subject)
+    second, first = git("rev-list", "HEAD").split()
+    git("replace", first, second)
+    assert git("show", "--no-patch", "--format=%s", END, first) == "first"
+    (tmp_path / ".git/info").mkdir(exist_ok=True)
+    (tmp_path / ".git/info/grafts").write_text(f"{second}\n")
+    assert git("rev-list", END, second).split() == [second, first]
+    (tmp_path / ".git/info/grafts").unlink()
+    os.mkfifo(tmp_path / ".git/info/grafts")  # nobody reads it: there is nothing to wait for
+    assert git("rev-list", END, second).split() == [second, first]

@@ -603,3 +603,45 @@ def test_an_analyser_that_always_fails_is_run_a_bounded_number_of_times(tmp_path
     assert len(runs) == checks.RUNS_MAX
     assert "`a0.py`" in text
     assert "and 30 more" in text
+
+
+KEY = "AKIA" + "Z7Q4M2X9K1B8D3T5"
+PATHS = "".join(f"  if (a == {n}) {{ b({n}); }}\n" for n in range(20))
+TANGLE = f"function tangle(a, b) {{\n{PATHS}}}\n"
+SHELL = "import subprocess\n\n\ndef go(name):\n    subprocess.run(name, shell=True)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "text", "rule"),
+    [
+        ("security", "go.py", f"{SHELL}  # noqa\n", "S602"),
+        ("security", "go.py", f"{SHELL}  # noqa: S602\n", "S602"),
+        ("security", "go.py", f"# ruff: noqa\n{SHELL}\n", "S602"),
+        ("security", "go.py", f"# flake8: noqa\n{SHELL}\n", "S602"),
+        ("security", "a.py", f"key = '{KEY}'  # pragma: allowlist secret\n", "secret-aws-access-key"),
+        (
+            "security",
+            "a.py",
+            f"# pragma: allowlist nextline secret\nkey = '{KEY}'\n",
+            "secret-aws-access-key",
+        ),
+        ("security", "yarn.lock", f"key '{KEY}'\n", "secret-aws-access-key"),
+        ("security", "package-lock.json", f'{{"key": "{KEY}"}}\n', "secret-aws-access-key"),
+        ("security", "swagger.py", f"key = '{KEY}'\n", "secret-aws-access-key"),
+        ("security", "logo.png", f"key = '{KEY}'\n", "secret-aws-access-key"),
+        ("quality", "go.sh", "#!/bin/bash\n# shellcheck disable=SC2086\nrm -rf $1/x\n", "SC2086"),
+        ("quality", "go.sh", "#!/bin/bash\n#shellcheck disable=all\nrm -rf $1/x\n", "SC2086"),
+        ("quality", "a.js", TANGLE.replace("{", "{ // #lizard forgives", 1), "complexity"),
+        ("quality", "a.js", f"// GENERATED CODE\n{TANGLE}", "complexity"),
+    ],
+)
+def test_neither_a_comment_nor_a_file_name_of_the_change_silences_an_analyser(
+    tmp_path, kind, path, text, rule
+):
+    assert rule in rules(review(kind, whole(path, text), tmp=tmp_path)[0])
+
+
+def test_the_digests_in_a_lock_file_are_no_secrets(tmp_path):
+    digest = "sha512-Zm9vYmFyYmF6cXV4Q0xVRUxFU1MxMjM0NTY3ODkwcXdlcnR5dWlvcGFzZGZnaGprbA=="
+    lock = whole("package-lock.json", json.dumps({"a": {"integrity": digest}}, indent=1))
+    assert review("security", lock, tmp=tmp_path)[0] == ()

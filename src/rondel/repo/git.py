@@ -102,6 +102,8 @@ _FIXED = {
     "GIT_ASKPASS": "",
     "GIT_PROXY_COMMAND": "",  # it is there: core.gitProxy does not count
     "GIT_TEMPLATE_DIR": "",
+    "GIT_NO_REPLACE_OBJECTS": "1",  # a commit is what its name says, and came after what it names
+    "GIT_GRAFT_FILE": "/dev/null/none",
 }
 # No other command has a network: what a partial clone lacks is fetched after consent alone. Not every git
 # knows the variable for that; all of them know of protocols.

@@ -156,8 +156,13 @@ class Analyser:
     look: Callable[[Sequence[ChangedFile], Path, Run], Looked]
 
 
-def copies(files: Iterable[ChangedFile], scratch: Path, suffix: str = "") -> dict[str, ChangedFile]:
-    """Copies of files in a scratch folder, by the name a program is given."""
+def copies(
+    files: Iterable[ChangedFile], scratch: Path, suffix: str = "", *, orders: re.Pattern[str] | None = None
+) -> dict[str, ChangedFile]:
+    """Copies of files in a scratch folder, by the name a program is given.
+
+    What `orders` finds is struck out in them: words by which a file tells the program not to report it.
+    """
     placed = {}
     for number, file in enumerate(files):
         keep = file.name == "__init__.py" or not suffix
@@ -165,9 +170,14 @@ def copies(files: Iterable[ChangedFile], scratch: Path, suffix: str = "") -> dic
         name = file.name if keep and is_safe_name(file.name) else f"file{ending if ending.isascii() else ''}"
         folder = scratch / f"{number:04}"
         folder.mkdir(parents=True)
-        (folder / name).write_bytes(file.data)
+        (folder / name).write_bytes(_without(orders, file.data) if orders else file.data)
         placed[f"{number:04}/{name}"] = file
     return placed
+
+
+def _without(orders: re.Pattern[str], data: bytes) -> bytes:
+    """The same bytes, line by line as long; Latin-1 has a character for each byte."""
+    return orders.sub(lambda found: "#" * len(found[0]), data.decode("latin-1")).encode("latin-1")
 
 
 def original(name: object, placed: dict[str, ChangedFile]) -> ChangedFile | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from rondel.workflows.review.findings import Category, Severity
 COMPLEXITY_MAX = 15
 FAR_TOO_COMPLEX = 30
 LENGTH_MAX = 150
+_ORDERS = re.compile(r"(?i)lizard[ \t]++forgive|generated code")
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ def _wants(file: base.ChangedFile) -> bool:
 
 
 def _look(files: Sequence[base.ChangedFile], scratch: Path, run: base.Run) -> base.Looked:
-    placed = base.copies(files, scratch)
+    placed = base.copies(files, scratch, orders=_ORDERS)
     argv = [sys.executable, "-I", "-m", "lizard", "--csv", "-i", "-1"]
     status, out, err = run([*argv, *(str(scratch / name) for name in placed)])
     found = parse(out)

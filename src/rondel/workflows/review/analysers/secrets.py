@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ _GUESSES = {
     "Public IP (ipv4)": (Category.STYLE, Severity.INFO),
     "IBM Cloud IAM Key": (Category.SHOULD_FIX, Severity.HIGH),
 }
+_LOCKS = re.compile(r"(?i)(?:[.-]lock(?:\.json|\.yaml)?|\.resolved|\bgo\.sum)$")
 _KNOWN = (Category.BLOCKER, Severity.CRITICAL)
 _ADVICE = "Take it out of the change and its history, make a new one, and read it from the environment."
 
@@ -27,12 +29,18 @@ def _wants(file: base.ChangedFile) -> bool:
 
 
 # Its own command leaves out, without a word, what is not below the current folder. This one says
-# what it looked at.
+# what it looked at. Neither a comment in a file nor the file's name keeps it from looking.
 _SCRIPT = """
 import json, sys
 from detect_secrets.core.scan import scan_file
-from detect_secrets.settings import default_settings
+from detect_secrets.settings import default_settings, get_settings
 with default_settings():
+    get_settings().disable_filters(
+        "detect_secrets.filters.allowlist.is_line_allowlisted",
+        "detect_secrets.filters.heuristic.is_lock_file",
+        "detect_secrets.filters.heuristic.is_non_text_file",
+        "detect_secrets.filters.heuristic.is_swagger_file",
+    )
     for path in sys.argv[1:]:
         found = [[secret.type, secret.line_number] for secret in scan_file(path)]
         print(json.dumps([path, found]))
@@ -68,8 +76,8 @@ def _hits(
     surest: dict[tuple[str, int], tuple[str, Category, Severity]] = {}
     for name, kind, line in ((name, kind, line) for name, listed in found for kind, line in listed):
         file = base.original(name, placed)
-        if file is None:
-            continue
+        if file is None or ("Entropy" in kind and _LOCKS.search(file.name)):
+            continue  # digests are what a lock file is made of
         category, severity = _GUESSES.get(kind, _KNOWN)
         before = surest.get((file.path, line))
         if before is None or list(Category).index(category) < list(Category).index(before[1]):

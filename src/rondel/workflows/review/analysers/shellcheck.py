@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ _LEVELS: Mapping[str, tuple[str, Category, Severity]] = {
     "style": (base.QUALITY, Category.STYLE, Severity.INFO),
 }
 _SYNTAX = range(1000, 2000)
+_ORDERS = re.compile(r"#[ \t]*+shellcheck\b")
 
 
 def program() -> str | None:
@@ -35,7 +37,7 @@ def _look(files: Sequence[base.ChangedFile], scratch: Path, run: base.Run) -> ba
     found_at = program()
     if found_at is None:
         return base.Looked(trouble="shellcheck is not installed")
-    placed = base.copies(files, scratch)
+    placed = base.copies(files, scratch, orders=_ORDERS)
     # A script without a first line that says so is read as bash, the most common one.
     groups = [(name, file) for name, file in placed.items() if file.interpreter]
     others = [(name, file) for name, file in placed.items() if not file.interpreter]
