@@ -140,3 +140,18 @@ def test_only_locks_of_refs_are_looked_at(repo):
         lock.write_text(f"{commit}\n")
         reflocks.try_again(lambda lock=lock: f"Unable to create '{lock}': File exists.", str, repo, commit)
         assert lock.exists(), name
+
+
+def test_an_edit_goes_on_top_once_where_a_dead_git_left_the_lock_of_all_refs(repo, tmp_path):
+    """git has made the commit, and moved to it, when it meets the lock: the same again would be a second."""
+    spaces = Workspaces(repo, tmp_path / "spaces")
+    paths = {}
+    for name in ("one", "two"):
+        paths[name] = spaces.write("s", name, "main")
+        (paths[name] / f"{name}.txt").write_text(name)
+        assert isinstance(spaces.commit(paths[name], "s", name, name), Commit)
+    git(repo, "branch", "work", "main")
+    assert isinstance(spaces.integrate(paths["one"], "work"), Commit)
+    (repo / ".git/packed-refs.lock").touch()
+    assert isinstance(spaces.integrate(paths["two"], "work"), Commit)
+    assert git(repo, "log", "--format=%s", "main..work").split() == ["two", "one"]

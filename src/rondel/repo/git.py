@@ -86,6 +86,8 @@ _ALWAYS: Mapping[str, tuple[str, ...]] = {  # the options that a command always 
 }
 _NO_END = ("checkout", "reset")  # which know no END: what stands there is checked all the same
 _COMMITTING = ("commit", "commit-tree", "cherry-pick", "merge")  # what needs to know who commits
+# What is not repeated as it is: git may have made its commit, and moved to it, before it failed.
+_ONCE = ("commit", "cherry-pick")
 _PASSED = (
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
@@ -302,6 +304,8 @@ class Git:
             status, out, err = self._run(command(args), args[_subcommand(args)], said, timeout_s)
             return Result(status, out.decode(errors="replace"), err.decode(errors="replace"))
 
+        if args[_subcommand(args)] in _ONCE:
+            return call()
         return reflocks.try_again(call, lambda done: done.err, self.folder, " ".join((*args, stdin)))
 
     def raw(self, *args: str, stdin: bytes = b"") -> bytes:

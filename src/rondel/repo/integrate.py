@@ -107,10 +107,15 @@ def _replay(trees: Worktrees, git: Git, mark: Mark, commit: str, tip: str) -> st
     if git("rev-parse", "--verify", END, f"{commit}^") == tip:
         trees.go_to(git, mark, commit)
         return commit
-    trees.go_to(git, mark, tip)
-    # An edit that changes nothing there (the target has it already) is a commit all the same: by its trailer
-    # the action is found to be done.
-    picked = git.run("cherry-pick", "--allow-empty", "--keep-redundant-commits", END, commit)
+
+    def pick() -> Result:
+        # Each try begins at the tip: one that failed may have left its commit there already.
+        trees.go_to(git, mark, tip)
+        # An edit that changes nothing there (the target has it already) is a commit all the same: by its
+        # trailer the action is found to be done.
+        return git.run("cherry-pick", "--allow-empty", "--keep-redundant-commits", END, commit)
+
+    picked = reflocks.try_again(pick, lambda done: done.err, git.folder, commit)
     return _head(trees, git, mark, picked, f"the edit cannot be put on top of {tip[:12]}")
 
 
