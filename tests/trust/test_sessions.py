@@ -191,6 +191,20 @@ def test_adopt_lists_asks_and_makes_it_the_persons_own(reviewed, env, tmp_path):
     assert rondel(theirs, env, "adopt").returncode == 5
 
 
+def test_adopt_lists_how_a_session_is_to_go_on(reviewed, env, tmp_path):
+    """Whoever says yes takes over what somebody else asked for, and sees it before."""
+    theirs, env = clone(reviewed, env, tmp_path / "clone"), other_home(env, tmp_path)
+    home = session_of(theirs) / ".rondel"
+    more = {"request-1.json": {"auto": True}, "session.json": {"onto": "elsewhere", "without": ["a.md"]}}
+    for name, said in more.items():
+        (home / name).write_text(json.dumps({**json.loads((home / name).read_text()), **said}))
+    asked = rondel(theirs, env, "adopt")
+    assert asked.returncode == 3, asked.stderr
+    assert "asked for (.rondel/request-1.json): auto: true" in asked.stdout
+    assert "its work goes to the branch elsewhere" in asked.stdout
+    assert "goes on without: a.md" in asked.stdout
+
+
 def test_what_a_run_started_adopts_nothing(reviewed, env, tmp_path):
     theirs, env = clone(reviewed, env, tmp_path / "clone"), other_home(env, tmp_path)
     for said in ({}, {"RONDEL_TRUST": "yes"}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 
 from rondel.engine.session import Session
 from rondel.model.actions import Ask
+from rondel.model.codec import request_file, requests_in
 from rondel.model.decisions import DECISIONS
 from rondel.model.identity import IDENTITY, identity_of
 from rondel.model.snapshot import Snapshot
@@ -26,6 +28,7 @@ SHOWN_MAX = 40  # of each kind
 NAMED_MAX = 12  # files of one folder
 DUE_MAX = 1000  # actions that are looked through for answers that wait
 WORDS_MAX = 200
+VALUE_MAX = 80  # characters of one thing that was asked for
 
 
 def claims(
@@ -48,6 +51,7 @@ def claims(
     lines = [f"{ref.name}: {found.title}: {found.status.value}, {found.phase}{progress}"]
     if change := workflow.judges(state):
         lines.append(f"judges the change {change[0][:12]}..{change[1][:12]}")
+    lines += _asked(files) if is_foreign else []
     lines += _some("completed: ", (f"{e.action} ({e.commit[:12]}) {e.title}" for e in workflow.edits(state)))
     documents = (p for p in paths if not p.startswith(f"{HOME}/") and p not in waiting)
     lines += _some("file: ", documents)
@@ -95,6 +99,25 @@ def _replies(workflow: Workflow[S], state: S, files: Snapshot) -> list[str]:
     found = [f"{MANUAL}{name}" for name in sorted(files.names(MANUAL)) if name.endswith(REPLY)]
     due = (action for action in islice(workflow.plan(state), DUE_MAX) if isinstance(action, Ask))
     return [*found, *(ask.reply_file for ask in due if ask.reply_file and files.exists(ask.reply_file))]
+
+
+def _asked(files: Snapshot) -> list[str]:
+    """How the session is to go on: where its work goes, what it does without, and what it was asked for."""
+    identity = identity_of(files.json(IDENTITY))
+    lines = [f"its work goes to the branch {identity.onto}"] if identity and identity.onto else []
+    lines += _some("goes on without: ", iter(identity.without if identity else ()))
+    for path in map(request_file, requests_in(files)):
+        body = files.json(path)
+        said = body if isinstance(body, dict) else {}
+        lines += _some(
+            f"asked for ({path}): ", (f"{name}: {_value(said[name])}" for name in said if said[name])
+        )
+    return lines
+
+
+def _value(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= VALUE_MAX else f"{text[:VALUE_MAX]}…"
 
 
 def _by_folder(paths: Iterable[str]) -> Iterator[str]:
