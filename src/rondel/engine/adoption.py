@@ -13,8 +13,9 @@ from rondel.model.actions import Ask
 from rondel.model.codec import request_file, requests_in
 from rondel.model.decisions import DECISIONS
 from rondel.model.identity import IDENTITY, identity_of
+from rondel.model.jsons import mapping
 from rondel.model.snapshot import Snapshot
-from rondel.model.texts import first_few
+from rondel.model.texts import first_few, one_line
 from rondel.model.workflow import RepoReader, SessionRef, Workflow
 from rondel.store import ours
 from rondel.store.lease import refuse_driven
@@ -107,8 +108,7 @@ def _asked(files: Snapshot) -> list[str]:
     lines = [f"its work goes to the branch {identity.onto}"] if identity and identity.onto else []
     lines += _some("goes on without: ", iter(identity.without if identity else ()))
     for path in map(request_file, requests_in(files)):
-        body = files.json(path)
-        said = body if isinstance(body, dict) else {}
+        said = mapping(files.json(path))
         lines += _some(
             f"asked for ({path}): ", (f"{name}: {_value(said[name])}" for name in said if said[name])
         )
@@ -116,8 +116,7 @@ def _asked(files: Snapshot) -> list[str]:
 
 
 def _value(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= VALUE_MAX else f"{text[:VALUE_MAX]}…"
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), VALUE_MAX)
 
 
 def _by_folder(paths: Iterable[str]) -> Iterator[str]:

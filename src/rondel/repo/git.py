@@ -298,13 +298,13 @@ class Git:
 
     def run(self, *args: str, stdin: str = "", timeout_s: float = TIMEOUT_S) -> Result:
         """Run a git command, whatever comes of it; GitError only when it cannot run or end."""
-        said = _encoded(stdin)
+        name, said = args[_subcommand(args)], _encoded(stdin)
 
         def call() -> Result:
-            status, out, err = self._run(command(args), args[_subcommand(args)], said, timeout_s)
+            status, out, err = self._run(command(args), name, said, timeout_s)
             return Result(status, out.decode(errors="replace"), err.decode(errors="replace"))
 
-        if args[_subcommand(args)] in _ONCE:
+        if name in _ONCE:
             return call()
         return reflocks.try_again(call, lambda done: done.err, self.folder, " ".join((*args, stdin)))
 
